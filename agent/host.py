@@ -89,7 +89,7 @@ class AgentHost:
         """Say that this agent is ready for a run."""
         if (head := self._ledger_head()) is not None:
             self._say(head)
-        return self.say(control.Ready())
+        return self.say(control.Ready(self.setup.first))
 
     def _take_effects(self) -> Sequence[AgentHostEffect]:
         if not self._effects:

@@ -459,9 +459,11 @@ class Lobby:
             case control.LedgerHead() if self._setups and member.rank not in self.told:
                 self.told.add(member.rank)
                 return [KeepHead(member.rank, message)]
-            case control.Ready():
-                self._ready.add(member.rank)
-                self.patience.counted(now, len(self._ready))
+            case control.Ready(first):
+                # one for an earlier `Configure` may come late, over a new connection
+                if self._setups and first == self._setups[0].first:
+                    self._ready.add(member.rank)
+                    self.patience.counted(now, len(self._ready))
             case control.Resume() if message.incarnation == member.incarnation:
                 # sent twice: frames before the first `Resume` were answered `Whose`
                 member.resumed = max(member.resumed, message.connection)

@@ -197,9 +197,14 @@ class Configure(Given, frozen=True):
 
 
 class Ready(Given, frozen=True):
-    """An agent is ready to begin: it has built its arms and opened its links."""
+    """An agent is ready to begin: it has built its arms and opened its links.
+
+    `first` is that of the setup which it was sent last: another `Configure` may be under way.
+    """
 
     reveals = "that the agent is configured"
+
+    first: Count
 
 
 class LedgerHead(Control, frozen=True):

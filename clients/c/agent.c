@@ -220,7 +220,9 @@ static void configure(const unsigned char *at) {
     arms = length(&list);
     if (arms > ARMS) fail("there are too many arms");
     for (uint32_t k = 0; k < arms; k++) means[k] = number(&list);
-    begin("Ready", 0);
+    found = member(setup, "first");
+    begin("Ready", 1);
+    integer(found ? (int64_t)number(&found) : 0);
     say(1, 1);
 }
 

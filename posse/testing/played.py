@@ -44,7 +44,7 @@ class PlayedCoordinator:
     def __init__(self, endpoint: str, plan: Plan, folder: Path | None = None) -> None:
         agents = plan.spec.agents.count
         self.plan, self.endpoint = plan, endpoint
-        self.setup = agent_setups(plan, plan.network(0))[0]
+        self.setup = msgspec.structs.replace(agent_setups(plan, plan.network(0))[0], first=7)
         self.form = ReportForm(agents, 3, ("regret",), plan.system.results.log)
         kinds: tuple[type[Message], ...] = control.Join, control.Arrived, control.Ready
         kinds += control.Resume, control.Sync
@@ -228,9 +228,10 @@ class ForeignChecks:
             raise Silent(f"it confirms {confirmed} of {self.at.sent}")
 
     def is_ready(self) -> None:
-        """Configure it, and wait for `Ready`."""
+        """Configure it, and wait for `Ready`, which names the setup by its `first`."""
         self.at.say(control.Configure(0, msgspec.msgpack.encode(self.at.setup)))
-        self.at.wait(control.Ready)
+        if self.at.wait(control.Ready).first != self.at.setup.first:
+            raise Silent("its `first` is another one than that of the setup")
 
     def drops_duplicates(self) -> None:
         """Send the last frame again."""

@@ -116,7 +116,7 @@ def test_links_that_are_made_anew_cost_nothing(party: Party, kind: type[Neighbou
 def test_a_neighbour_that_moved_gets_what_it_had_not_confirmed(
     party: Party, kind: type[NeighbourLinks]
 ) -> None:
-    frame = outside_runs(control.Ready(), 0)
+    frame = outside_runs(control.Ready(0), 0)
     other = Party()
     with party.mesh(kind) as mesh, other.mesh(kind) as neighbour:
         party.changes(mesh)

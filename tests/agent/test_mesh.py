@@ -49,7 +49,7 @@ class Inbox:
 
     def says(self) -> bytes:
         """A frame that the neighbour sends; returns it."""
-        frame = encode(control.Ready(), run=0, source=PEER, sequence=0, now=0.0, sent=0)
+        frame = encode(control.Ready(0), run=0, source=PEER, sequence=0, now=0.0, sent=0)
         self.sends(self.session.wrap(frame))
         return frame
 

@@ -82,7 +82,7 @@ class BeforeARun(RuleBasedStateMachine):
 
     @rule(ready=st.booleans())
     def is_ready_or_asks_the_time(self, ready: bool) -> None:
-        self.say(control.Ready() if ready else control.Sync(1))
+        self.say(control.Ready(0) if ready else control.Sync(1))
 
     @rule(seed=st.integers(0, 10_000))
     def says_anything(self, seed: int) -> None:
@@ -132,7 +132,7 @@ class BeforeARun(RuleBasedStateMachine):
             lobby.configure([setup(rank) for rank in range(3)], now)
             for rank, start in HONEST.items():
                 at = Peer(start, KEYS[rank], rank, f"192.0.2.{rank}")
-                self.takes(lobby.receive(at, framed(control.Ready()), now, WALL))
+                self.takes(lobby.receive(at, framed(control.Ready(0)), now, WALL))
         if lobby.phase is Phase.CONFIGURING and lobby.changed:
             lobby.gather(now)
         elif lobby.phase is Phase.CONFIGURING and lobby.complete:

@@ -34,7 +34,7 @@ seconds = st.floats(0.1, 0.8)
 NOTHING_NEW: list[Message | bytes] = [
     bytes(40),
     control.Arrived(""),
-    control.Ready(),
+    control.Ready(0),
     control.Resume(0, "", b"peer-0", 1, 0),
     joining(incarnation=b"peer-0"),
 ]
@@ -48,7 +48,7 @@ def test_an_agent_that_is_here_and_says_nothing_new_moves_no_deadline(
     script.joins("peer-0", key="k")
     script.joins("peer-1", key="l")
     script.configure()
-    script.says("peer-0", control.Ready())
+    script.says("peer-0", control.Ready(0))
     deadline = script.lobby.timer
     for message, passed in words:
         script.now += passed
@@ -72,7 +72,7 @@ def test_whatever_one_agent_does_the_others_wait_a_few_deadlines_for_a_start(
         if script.lobby.complete and script.lobby.changed:
             script.gather()
             script.configure()
-            script.says("z", control.Ready())
+            script.says("z", control.Ready(0))
         number += 1
         script.now += data.draw(st.sampled_from([DEADLINE - 1, 0.8]))
         peer = "cb"[number % 2]

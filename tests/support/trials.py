@@ -386,7 +386,7 @@ _ODD: dict[str, tuple[Any, ...]] = {
     "to": (COORDINATOR, 0, 1, 99, True, "x"),
     "agent": (0, 99),
     "after": (0.0, -1.0, "x", 1.0),
-    "message": (control.Goodbye(0), control.Ready(), None),
+    "message": (control.Goodbye(0), control.Ready(0), None),
     "reason": ("odd",),
     "status": ("odd", "horizon"),
 }

@@ -138,7 +138,7 @@ class Agent {
   private sayReady(): void {
     if (this.setup === undefined || this.ready || !this.mesh.allUp) return;
     this.ready = true;
-    this.outsideRuns("Ready");
+    this.outsideRuns("Ready", this.setup.first ?? 0);
   }
 
   private outsideRuns(kind: string, ...fields: unknown[]): void {

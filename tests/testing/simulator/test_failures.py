@@ -220,6 +220,10 @@ OF_SEEDS = {
             fault("queue full", 164, 3, 2, lasts=1e6),
         ],
     ),
+    "an agent moved as it was configured, and its old `Ready` passed for one of its new setup": (
+        203003627,
+        [fault("move", 145, 4, lasts=0.0)],
+    ),
 }
 
 
