@@ -5,17 +5,21 @@ went on by itself. But an agent with keys tells the last heads of its ledger bef
 before it has stopped, and signs the newest. A ledger that goes on from where it was has the head
 that was kept among those before its own; no other has, as each head is of random bytes, too.
 
-In the file is a line for each head, and lines are only added. What a loss of power takes from its
-end is no matter: a ledger goes on from its earlier heads, too.
+In the file is a line for each head. Lines are added; when a coordinator starts and most are of
+heads that others followed, it keeps the last of each ledger, as no earlier one is ever compared.
+So the file is as long as there are ledgers, and tells no history of runs: who wants one keeps
+copies. What a loss of power takes from its end is no matter: a ledger goes on from its earlier
+heads, too.
 """
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
 
 from posse.errors import InputError
-from posse.gates import files
+from posse.gates import files, locks
 from posse.gates.decode import Undecodable, from_json
 from posse.hosts.spending import HEAD_KIND, head_content
 from posse.protocol import control
@@ -28,6 +32,12 @@ NAME = "ledgers.witness"
 
 _MOST_LOGS = 1_000
 """Ledgers of one agent that are kept."""
+
+_PATIENCE = 2.0
+"""Seconds in which another coordinator of these keys has written."""
+
+_MOST_LINES = 4
+"""Lines for each ledger, beyond which only the last of each is kept."""
 
 
 class _Line(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,19 +65,30 @@ class Witness:
         self._checker = checker
         self.trouble = ""
         """Why nothing more can be written, if so."""
-        self._kept: dict[str, dict[str, tuple[int, str]]] = {}
-        """By key and log, the last head and its number."""
-        if not os.path.lexists(path):
-            return
-        text = key_files.read(path, most=files.MOST)
+        self._kept: dict[str, dict[str, _Line]] = {}
+        """By key and log, the line with the last head."""
+        if os.path.lexists(path) and self._read():
+            with suppress(InputError), locks.held(path.parent, _PATIENCE):
+                self._read()  # others may have added some
+                key_files.write(path, b"".join(map(_written, self._last())).decode())
+
+    def _read(self) -> bool:
+        """Read the file; whether most of its lines are of heads that others followed."""
+        text = key_files.read(self._path, most=files.MOST)
         if text and not text.endswith("\n"):
             text = self._mended(text)
-        for number, line in enumerate(text.splitlines(), start=1):
+        lines = text.splitlines()
+        for number, line in enumerate(lines, start=1):
             try:
                 read: _Line = from_json(line, _Line)
             except Undecodable as error:
-                raise InputError(f"{path}, line {number}, is not posse's: {error}") from None
+                raise InputError(f"{self._path}, line {number}, is not posse's: {error}") from None
             self._keep(read)
+        return len(lines) > _MOST_LINES * len(self._last())
+
+    def _last(self) -> list[_Line]:
+        """The line with the last head of each ledger; one may be of several names."""
+        return list({id(n): n for kept in self._kept.values() for n in kept.values()}.values())
 
     def take(self, rank: int, key: bytes, told: LedgerHead) -> str:
         """Keep what agent `rank`, which signs by `key`, told; why that cannot be, if it cannot.
@@ -81,7 +102,7 @@ class Witness:
             raise RemoteProtocolError("bad-signature", "of another head")
         log, kept = told.log.hex(), self._kept.get(key.hex(), {})
         last = kept.get(log)
-        if last == (told.number, heads[-1]):
+        if last is not None and (last.number, last.head) == (told.number, heads[-1]):
             return ""  # told again, by a journal
         if last is not None and not _goes_on(last, told.number, heads):
             return (
@@ -96,7 +117,8 @@ class Witness:
         before = [
             name
             for name, known in kept.items()
-            if told.number - known[0] < control.MOST_HEADS and _goes_on(known, told.number, heads)
+            if told.number - known.number < control.MOST_HEADS
+            and _goes_on(known, told.number, heads)
         ]
         line = _Line(
             key=key.hex(),
@@ -113,21 +135,26 @@ class Witness:
     def _keep(self, line: _Line) -> None:
         kept = self._kept.setdefault(line.key, {})
         for log in line.logs:
-            kept[log] = max(kept.get(log, (0, "")), (line.number, line.head))
+            before = kept.get(log)
+            if before is None or (before.number, before.head) <= (line.number, line.head):
+                kept[log] = line
 
     def _add(self, line: _Line) -> None:
         if self.trouble:
             return
-        text = msgspec.json.encode(line) + b"\n"
+        text = _written(line)
         try:
-            descriptor = files.append(self._path)
-            try:
-                if os.write(descriptor, text) < len(text):
-                    self.trouble = f"{self._path} cannot be written: its disk is full"
-            finally:
-                os.close(descriptor)
+            with locks.held(self._path.parent, _PATIENCE):  # nobody makes it shorter now
+                descriptor = files.append(self._path)
+                try:
+                    if os.write(descriptor, text) < len(text):
+                        self.trouble = f"{self._path} cannot be written: its disk is full"
+                finally:
+                    os.close(descriptor)
         except OSError as error:
             self.trouble = f"{self._path} cannot be written: {error.strerror}"
+        except InputError as error:
+            self.trouble = str(error)
 
     def _mended(self, text: str) -> str:
         """The text without its last line, which was not written whole, in the file, too."""
@@ -143,13 +170,19 @@ class Witness:
         return whole
 
 
+def _written(line: _Line) -> bytes:
+    return msgspec.json.encode(line) + b"\n"
+
+
 def _split(heads: bytes) -> list[str]:
     if len(heads) % HEAD_BYTES:
         raise RemoteProtocolError("malformed", f"{len(heads)} bytes of heads")
     return [heads[at : at + HEAD_BYTES].hex() for at in range(0, len(heads), HEAD_BYTES)]
 
 
-def _goes_on(last: tuple[int, str], number: int, heads: list[str]) -> bool:
+def _goes_on(last: _Line, number: int, heads: list[str]) -> bool:
     """Whether a ledger with these last heads had this one; true if that was too long ago."""
-    since = number - last[0]
-    return since >= control.MOST_HEADS or (0 < since < len(heads) and heads[-1 - since] == last[1])
+    since = number - last.number
+    return since >= control.MOST_HEADS or (
+        0 < since < len(heads) and heads[-1 - since] == last.head
+    )

@@ -239,3 +239,24 @@ def test_where_nothing_can_be_written_it_compares_with_what_it_knows(log: Path, 
     assert witness.trouble == f"{path} cannot be written: Is a directory"
     ledger_of(log).unlink()
     assert "does not go on" in witness.take(0, KEYS[0], told_by(log))
+
+
+def test_the_file_grows_with_ledgers_and_not_with_runs(log: Path, path: Path) -> None:
+    """And the last of each ledger is compared as before it was made shorter."""
+    other = log.with_name("other") / log.name
+    other.parent.mkdir()
+    other.write_text("arm,reward\n0,0.5\n1,0.5\n")
+    assert take(path, told_by(other, 1), 1) == ""
+    early = log.with_name("early")
+    for _ in range(20):
+        assert take(path, told_by(log)) == ""
+        assert len(path.read_text().splitlines()) <= 10
+    shutil.copy(ledger_of(log), early)
+    for _ in range(10):
+        assert take(path, told_by(log)) == ""
+    Witness(path, SIGNERS[1])
+    shutil.copy(early, ledger_of(log))
+    assert "does not go on" in take(path, told_by(log))
+    assert take(path, told_by(other, 1), 1) == ""
+    ledger_of(other).unlink()
+    assert "agent 1's ledger does not go on" in take(path, told_by(other, 1), 1)
