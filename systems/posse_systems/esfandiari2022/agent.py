@@ -48,6 +48,9 @@ from posse_systems.esfandiari2022.messages import (
 
 _REWARD_POINTS = 200
 
+_AT_ONCE = 1 << 20
+"""Rewards that are drawn at once, as assignments have any number of copies."""
+
 
 @dataclass(slots=True)
 class Earnings:
@@ -86,6 +89,10 @@ class AnonymousPlayer(AgentMachine):
     played: int = 0
     order: Assign | None = None
     playing: bool = False
+    left: int = 0
+    """Copies of the assignment's schedule that are still to be played."""
+    words: Words = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))
+    """The sum of those that were."""
     committed: Commit | None = None
     reports: dict[int, Words] = field(default_factory=dict)
 
@@ -133,7 +140,14 @@ class AnonymousPlayer(AgentMachine):
         self.masker.begin(order.number, order.group)
         self.order, self.playing = order, True
         self.reports = {}
-        return [Pull((order.arm,), rounds, each=True)]
+        self.left, self.words = order.copies, np.zeros(self._width, dtype=np.uint64)
+        return [self._next(order)]
+
+    def _next(self, order: Assign) -> Pull:
+        """The next of the assignment's copies."""
+        copies = min(self.left, max(1, _AT_ONCE // self._width))
+        self.left -= copies
+        return Pull((order.arm,), copies * self._width, each=True)
 
     def _commit(self, order: Commit) -> AgentEffects:
         if order.arm >= self.arms:
@@ -152,18 +166,21 @@ class AnonymousPlayer(AgentMachine):
         noted = self.earnings.add(float(sums[0]), self.played)
         if self.committed is not None:
             return [*noted, Finish("done", self.committed.arm)]
-        order, self.playing = self.order, False
+        order = self.order
         if order is None or rewards is None:
             raise LocalProtocolError("it was given rewards that it did not order")
+        if order.group:
+            if rewards.min() < 0 or rewards.max() > 1:
+                raise LocalProtocolError("a masked reward must lie in [0, 1]")
+            words = to_words(rewards.reshape(-1, self._width), self.precision)
+            self.words += words.sum(axis=0, dtype=np.uint64)
+        if self.left:
+            return [*noted, self._next(order)]
+        self.playing = False
         if not order.group:
             return [*noted, Send(COORDINATOR, PlayedUngrouped(order.number))]
-        if rewards.min() < 0 or rewards.max() > 1:
-            raise LocalProtocolError("a masked reward must lie in [0, 1]")
-        words = to_words(rewards.reshape(order.copies, self._width), self.precision).sum(
-            axis=0, dtype=np.uint64
-        )
-        words[1 + order.group.index(self.rank)] = 0
-        return [*noted, *self._report(order, words)]
+        self.words[1 + order.group.index(self.rank)] = 0
+        return [*noted, *self._report(order, self.words)]
 
     def _report(self, order: Assign, words: Words) -> list[AgentEffect]:
         number, group = order.number, order.group

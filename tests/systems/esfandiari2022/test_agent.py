@@ -18,6 +18,7 @@ from posse.protocol.machine import (
 )
 from posse.protocol.masking import Unmask, unpack_words
 from posse.protocol.message import Message
+from posse_systems.esfandiari2022 import agent as agent_module
 from posse_systems.esfandiari2022.agent import AnonymousPlayer, Earnings, ParallelUcb
 from posse_systems.esfandiari2022.groups import UserGroup
 from posse_systems.esfandiari2022.messages import (
@@ -58,6 +59,23 @@ def test_a_report_adds_up_the_copies_round_by_round() -> None:
     assert per_copy is not None
     expected = rewards.mean(axis=0) * np.array([4, 3, 3, 3, 3, 4, 4, 4])
     assert per_copy == pytest.approx(expected, abs=1e-12)
+
+
+def test_any_number_of_copies_is_drawn_in_pieces_and_reported_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    group, rewards = (3, 1, 0, 2), np.arange(40).reshape(5, 8) / 64
+    whole, parted = ready(4)[1], ready(4)[1]
+    told(whole, Assign(1, 0, 5, group))
+    expected = report(whole, rewards)[-1]
+    monkeypatch.setattr(agent_module, "_AT_ONCE", 17)  # two copies
+    assert told(parted, Assign(1, 0, 5, group)) == [Pull((0,), 16, each=True)]
+    assert report(parted, rewards[:2])[-1] == Pull((0,), 16, each=True)
+    assert refusal(parted, Assign(2, 0, 1, group)) == "out-of-turn"
+    assert report(parted, rewards[2:4])[-1] == Pull((0,), 8, each=True)
+    assert report(parted, rewards[4:])[-1] == expected
+    (order,) = told(ready(4)[1], Assign(1, 0, 1_000, ()))
+    assert order == Pull((0,), 16, each=True)
 
 
 def test_the_sink_passes_on_sums_and_refuses_strangers() -> None:
