@@ -23,6 +23,12 @@ def on_page_markdown(markdown: str, **_: Any) -> str:
     return markdown.replace(PLACE, text()) if PLACE in markdown else markdown
 
 
+_HELD = """
+The last column has a row's *gate*, the module that sizes the noise which is asked of
+`posse/security/noise.py` and entered by `posse/durable/ledger.py`; and its test, or a name under
+which `tests/audit/plants.py` plants faults there that `tests/audit/test_coupling.py` finds.
+"""
+
 _WHY = """
 ### Why
 
@@ -33,7 +39,10 @@ _NOTHING = """
 
 No reward is covered ([what is given away](#what-a-system-protects-and-what-it-gives-away)): """
 
-_COLUMNS = ("system, form", "protected", "number", "10, 50 rewards", "accountant", "why")
+_COLUMNS = (
+    *("system, form", "protected", "number", "10, 50 rewards", "accountant", "why"),
+    "gate: test",
+)
 
 _SHORT = {REWARD: "one reward", "the value of one sample, its arm and place fixed": "one sample"}
 """Units of claims, as the page's head explains them."""
@@ -130,13 +139,62 @@ def text() -> str:
             nothing.append(f"`{name}`{f' with {form}' * bool(form)}{lab_only}")
         else:
             rows = covered.setdefault(_against(claim), {})
-            rows.setdefault(_cells(claim, reasons), {}).setdefault(form, []).append(f"`{name}`")
+            cells = (*_cells(claim, reasons), tested_by(name, form))
+            rows.setdefault(cells, {}).setdefault(form, []).append(f"`{name}`")
     tables = (
-        f"\n### Against {who}\n\n{held_by(who)}\n\n{_table(_COLUMNS, rows)}"
+        f"\n### Against {who}\n\n{held_by(who)}{_table(_COLUMNS, rows)}"
         for who, rows in covered.items()
     )
     why = "".join(f"{number}. {reason}\n" for reason, number in reasons.items())
-    return f"{''.join(tables)}{_WHY}{why}{_NOTHING}{', '.join(nothing)}.\n"
+    return f"{_HELD}{''.join(tables)}{_WHY}{why}{_NOTHING}{', '.join(nothing)}.\n"
+
+
+_SIZED = {
+    "adap-ucb": ("dubey2020/lone", "adap-ucb"),
+    "anonymous": ("esfandiari2022/agent", "tests/systems/test_liars.py"),
+    "cdp-mab": ("li2022/agent", "cdp-mab"),
+    "corrupted-elimination": ("rio2023/agent", "tests/audit/test_guess.py"),
+    "ddp-mab": ("li2022/agent", "ddp-mab"),
+    "dp-mase": ("rio2023/agent", "dp-mase"),
+    "dp-ucb-int": ("dubey2020/lone", "dp-ucb-int"),
+    "explore-then-commit": ("esfandiari2022/agent", "tests/systems/test_liars.py"),
+    "hdp-mab": ("li2022/agent", "hdp-mab"),
+    "private-ucb": ("dubey2020/agent", "private-ucb"),
+    "random-player": ("tossou2015/agent", "tests/audit/test_whole.py"),
+    "robust-private-ucb": ("dubey2020/robust", "robust"),
+    "single-mab": ("li2022/agent", "single-mab"),
+    "tdfs-private": ("agent/hybrid", "tdfs-private"),
+    "tdfs-private-bound": ("agent/hybrid", "tdfs-bound"),
+}
+"""By system: the module that says what noise is asked for, or what is sent; and the test of that,
+or the name under which tests/audit/plants.py plants faults there."""
+
+_FORMS_SIZED = {
+    ("private-ucb", "doubling"): ("dubey2020/agent", "doubling"),
+    ("private-ucb", "trees"): ("agent/tree", "trees"),
+    ("cdp-mab", "participation"): ("li2022/agent", "cdp-half"),
+    ("cdp-mab", "noise_law"): ("li2022/shared", "cdp-polya"),
+    ("cdp-mab", "dropouts"): ("li2022/shared", "cdp-lost"),
+    ("cdp-mab", "shared"): ("li2022/shared", "cdp-gauss"),
+    ("cdp-mab", "delta_prime"): ("li2022/shared", "cdp-gauss"),
+    ("anonymous", "sink"): ("esfandiari2022/agent", "tests/audit/test_whole.py"),
+    ("explore-then-commit", "sink"): (*("esfandiari2022/agent", "tests/audit/test_whole.py"),),
+    ("tdfs-private", "counter"): ("agent/tree", "tdfs-honaker"),
+    ("tdfs-private-bound", "counter"): ("agent/tree", "tdfs-honaker"),
+}
+"""The same of forms, by a word of their names."""
+
+
+def held_in(name: str, form: str) -> tuple[str, str]:
+    """The gate of a system's form, a path below posse or posse_systems, and its test."""
+    special = [held for (of, word), held in _FORMS_SIZED.items() if of == name and word in form]
+    return special[0] if special else _SIZED[name]
+
+
+def tested_by(name: str, form: str) -> str:
+    """The gate and the test in a cell."""
+    gate, test = held_in(name, form)
+    return f"`{gate}.py`: `{test}`"
 
 
 LIED_IN = ("Keys", "Assign", "Survivors", "Settle", "Confirm", "Reveal", "Unmask")
@@ -146,16 +204,13 @@ LIED_IN = ("Keys", "Assign", "Survivors", "Settle", "Confirm", "Reveal", "Unmask
 def held_by(who: str) -> str:
     """The gate through which all goes that this adversary sees, and the test that attacks it."""
     if not who.startswith(("the coordinator", "the server")):
-        return (
-            "Gate: `posse/security/noise.py`, whence all noise comes, and "
-            "`posse/durable/ledger.py`; test: `tests/audit/test_coupling.py`."
-        )
+        return ""
     if "lies" not in who:
-        return "Gate: `agent/masking.py`; test: `tests/agent/test_masking.py`."
+        return "Gate: `agent/masking.py`; test: `tests/agent/test_masking.py`.\n\n"
     lied = ", ".join(f"`{name}`" for name in LIED_IN)
     return (
         "Gate: `agent/masking.py`; test: `tests/systems/test_liars.py`, by servers that lie in "
-        f"{lied}, in other orders and again, alone and in league with agents."
+        f"{lied}, in other orders and again, alone and in league with agents.\n\n"
     )
 
 

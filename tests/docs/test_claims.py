@@ -13,6 +13,7 @@ from posse.errors import SpecError
 from posse.plan import prepare
 from posse.protocol.privacy import Claim
 from posse.system import get_system
+from tests.audit.plants import plan_of
 from tests.systems.test_liars import TOLD
 
 PAGE = Path(__file__).parents[2] / "docs" / "private.md"
@@ -42,9 +43,27 @@ def test_each_claim_names_the_gate_and_the_test_that_are_there() -> None:
     root = Path(__file__).parents[2]
     said = {page.held_by(prepare(run).claim.adversary) for _, _, run in page.forms()}
     assert len(said) == 3
+    said.add(page._HELD)
     for path in re.findall(r"`([^`]+\.py)`", " ".join(said)):
         assert (root / path).is_file()
     assert set(page.LIED_IN) == set(TOLD)
+
+
+def test_each_row_names_a_gate_and_a_test_of_its_own_system() -> None:
+    root = Path(__file__).parents[2]
+    for name, form, run in page.forms():
+        plan = prepare(run)
+        if plan.claim.mechanism == "none":
+            continue
+        gate, test = page.held_in(name, form)
+        folder = root / ("posse" if gate.startswith("agent/") else "systems/posse_systems")
+        assert (folder / f"{gate}.py").is_file(), (name, form)
+        if test.endswith(".py"):
+            assert (root / test).is_file(), (name, form)
+            continue
+        planted = plan_of(test)
+        assert planted.spec.system in (name, name.removesuffix("-bound")), (name, form)
+        assert planted.claim.mechanism == plan.claim.mechanism, (name, form)
 
 
 def choices(system: str) -> Iterator[tuple[str, Any]]:
