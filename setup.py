@@ -21,6 +21,7 @@ COMPILED = [
     "posse/clocks/virtual",
     "posse/wire/broadcast",
     "posse/wire/line",
+    "posse/wire/orders",
     "posse/wire/session",
     "posse/agent/process",
     "posse/agent/each_link",

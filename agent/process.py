@@ -513,6 +513,8 @@ class AgentProcess:
     def _sources(self, setup: AgentSetup) -> Sources:
         """The host's clocks, randomness, arms and meters on this machine."""
         self._field = setup.mode == "field"  # set first: making the host may fail
+        if self._field:
+            self._uplink.require_signed()
         world = self._world
         resources = ProcessResources(self._sessions, world)
         clock = ahead_by(self.joining.offset, world.monotonic_ns)

@@ -19,7 +19,7 @@ from posse.arms import RealArms
 from posse.durable.capture import Tap
 from posse.durable.journal import Journal, is_held
 from posse.errors import InputError, RunFailed
-from posse.gates.signatures import SIGNED, SignedRegister
+from posse.gates.signatures import ORDERS, SIGNED, SignedRegister
 from posse.log import LOG
 from posse.measure.account import Account
 from posse.measure.numbers import counted
@@ -188,10 +188,18 @@ def remote_agent(
     context = world.context(many=many)
     selector = Selector(world.poller())
     guard = Guard(context, selector, own, world)
+    beside = journal.with_suffix(ORDERS) if journal is not None and keys is not None else None
+    book = None if beside is None else SignedRegister(beside, world.disk, lasts=True)
     site = RemoteSite(guard, endpoint, inbox, wait, keys, world, advertise, kept)
 
     def connect(interceptor: Interceptor) -> Uplink:
-        return Uplink(context, endpoint, interceptor, keys, guarded=True, world=world)
+        return Uplink(
+            *(context, endpoint, interceptor, keys),
+            guarded=True,
+            world=world,
+            book=book,
+            who=lambda: (joining.rank, joining.incarnation),
+        )
 
     return AgentProcess(context, selector, connect, joining, site, tap, kept, world)
 

@@ -5,14 +5,16 @@ The session keeps them until the coordinator has them.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 
 import zmq
 
 from posse.agent.states import Closure, Connected, Disconnected, NotLetIn
 from posse.errors import PosseError, RunFailed
+from posse.gates.signatures import SignedRegister
 from posse.protocol.machine import COORDINATOR
+from posse.protocol.signing import Signer
 from posse.security.keys import AgentKeys
 from posse.security.zap import connect_with
 from posse.wire.again import WATCHED, Again, Became
@@ -20,6 +22,7 @@ from posse.wire.door import AROUND, AROUND_WITH_KEYS
 from posse.wire.line import Interceptor, Line
 from posse.wire.links import sender
 from posse.wire.lookup import unresolved
+from posse.wire.orders import CheckingLine
 from posse.wire.session import Session, SessionBroken, is_numbered
 from posse.wire.sockets import (
     HANDSHAKE_FAILURES,
@@ -50,7 +53,8 @@ class Uplink:
     """See the module's text. Its `line` carries frames to the coordinator.
 
     `guarded`: the coordinator was started by others, who may start it again. Over tcp it must not
-    be able to fill this machine's memory.
+    be able to fill this machine's memory. `book` keeps what it orders and signs; `who` gives this
+    agent's rank and incarnation.
 
     Over ipc to the process that started this one it needs no monitor: both end together.
     """
@@ -64,9 +68,12 @@ class Uplink:
         *,
         guarded: bool = False,
         world: World = HERE,
+        book: SignedRegister | None = None,
+        who: Callable[[], tuple[int, bytes]] = lambda: (-1, b""),
     ) -> None:
         self._world = world
         self.door: UplinkDoor | None = None
+        self._book = book
         self._around = AROUND if keys is None else AROUND_WITH_KEYS
         self.monitor: zmq.Socket[bytes] | None = None
         self.socket: zmq.Socket[bytes] = context.socket(zmq.DEALER)
@@ -76,6 +83,11 @@ class Uplink:
         transmit = interceptor.before(lambda: (COORDINATOR,), sender(self.socket))
         self.line = Line(COORDINATOR, Session(), transmit, interceptor, up=False)
         """It is up while the connection may carry frames of the session, in both directions."""
+        self._checks: CheckingLine | None = None
+        if keys is not None and keys.orders_by:
+            checker = Signer(None, {COORDINATOR: keys.orders_by}, b"")
+            self._checks = CheckingLine(COORDINATOR, transmit, interceptor, checker, book, who)
+            self.line = self._checks
         fills = guarded and not endpoint.startswith("ipc:")
         if guarded or not endpoint.startswith("ipc:"):
             self.socket.setsockopt(zmq.RCVTIMEO, _LOOK_MS)
@@ -109,6 +121,14 @@ class Uplink:
             raise PosseError(f"{self._endpoint} is not an address: {error.strerror}") from None
 
     # --- the session -----------------------------------------------------------------------------
+
+    def require_signed(self) -> None:
+        """`PosseError` if the coordinator signed no order, and this agent has its key."""
+        if self._checks is not None and not self.line.session.said:
+            raise PosseError(
+                "the coordinator signed no order, so nobody could prove what it ordered; ask its "
+                "operator whether it is posse's own, of this version"
+            )
 
     def begin(self) -> None:
         """Begin a new session, to which all frames from here on belong."""
@@ -163,7 +183,7 @@ class Uplink:
         if self.door is not None:
             self.door.taken += len(data) + self._around
         if not is_numbered(data):
-            return data
+            return data if self._checks is None else self._checks.checked(data)
         # over a line that is down it came by a connection that is lost, and will be sent again
         return self.line.receive(data) if self.line.up else None
 
@@ -206,6 +226,8 @@ class Uplink:
 
     def close(self) -> None:
         """Close the sockets; what was sent still goes out."""
+        if self._book is not None:
+            self._book.close()
         if self.door is not None:
             self.door.close()
         if self.monitor is not None:

@@ -40,6 +40,7 @@ from posse.spec.runfile import RunSpec
 from posse.wire.door import AROUND, AROUND_WITH_KEYS
 from posse.wire.line import Interceptor, PeerStalled
 from posse.wire.links import outside_runs
+from posse.wire.orders import Signs
 from posse.wire.session import Session, is_numbered, shows_life
 from posse.wire.sockets import PROBE_EVERY, Selector
 from posse.wire.world import HERE, World
@@ -85,6 +86,7 @@ class Hub:
         journal: Journal | None = None,
         world: World = HERE,
         witness: Witness | None = None,
+        signs: Signs | None = None,
     ) -> None:
         self._world = world
         self._witness = witness
@@ -123,8 +125,9 @@ class Hub:
         self._around = AROUND if keys is None else AROUND_WITH_KEYS
         self._interceptor = Interceptor(journal, tap, lambda: COORDINATOR)
         self._interceptor.recording = False
+        through = self._interceptor
         self._router = Router(
-            bind, engine.deadline, _LOOK, keys, agents, roster.taken, self._interceptor, world
+            bind, engine.deadline, _LOOK, keys, agents, roster.taken, through, world, signs
         )
         roster.link = self._router.link
         self.endpoint = self._router.endpoint

@@ -13,6 +13,7 @@ from posse.coordinator.roster import Member, Peer
 from posse.errors import PosseError
 from posse.protocol import control
 from posse.protocol.message import Message
+from posse.protocol.orders import DRAWN, chain_of
 from posse.security.address import split
 from posse.security.keys import CoordinatorKeys, beginning
 from posse.security.zap import ZapStatus, host_of, key_of, serve_with
@@ -20,6 +21,7 @@ from posse.wire.door import WATCHED, Door
 from posse.wire.line import Interceptor, Line
 from posse.wire.links import outside_runs, sender
 from posse.wire.lookup import in_the_way
+from posse.wire.orders import SigningLine, Signs
 from posse.wire.session import Session, SessionBroken
 from posse.wire.sockets import (
     HANDSHAKE_MS,
@@ -59,7 +61,8 @@ class NotAccepted(msgspec.Struct, frozen=True):
 class Router:
     """Where agents connect. With keys only those of the allowlist get as far as a first frame.
 
-    `members`: see `Door`. All that is sent goes through the `interceptor`.
+    `members`: see `Door`. All that is sent goes through the `interceptor`; what is ordered in the
+    field is signed by who `signs`.
     """
 
     def __init__(
@@ -72,11 +75,13 @@ class Router:
         members: Callable[[], Mapping[int, int]],
         interceptor: Interceptor,
         world: World = HERE,
+        signs: Signs | None = None,
     ) -> None:
         if trouble := in_the_way(bind):
             raise PosseError(f"{bind} cannot be bound: {trouble}")
         self._world = world
         self._interceptor = interceptor
+        self._signs = signs
         self._keyed = keys is not None
         self._refused: deque[tuple[str, str]] = deque()
         """Reason and sentence for each stranger whose key was refused."""
@@ -165,7 +170,12 @@ class Router:
             except zmq.ZMQError:
                 pass
 
-        member.line = Line(member.rank, Session(), transmit, interceptor)
+        if self._signs is None:
+            member.line = Line(member.rank, Session(), transmit, interceptor)
+        else:
+            drawn = self._world.token_bytes(DRAWN)
+            chain = chain_of(drawn, member.incarnation)
+            member.line = SigningLine(member.rank, transmit, interceptor, *self._signs, chain)
 
     def resume(self, member: Member, taken: int) -> int:
         """An agent reconnected after it took `taken` frames: send it the rest; see `reply`."""

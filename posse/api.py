@@ -27,6 +27,7 @@ from posse.engines.start.room import cores, require_processes
 from posse.errors import InputError, PosseError, SpecError
 from posse.gates import locks
 from posse.gates.databases import DISK
+from posse.gates.signatures import ORDERS, SignedRegister
 from posse.log import LOG
 from posse.plan import NOT_IMPORTABLE, Plan, Source, changed, decode_plan, prepare
 from posse.progress import RunProgress, of_notebook
@@ -375,7 +376,8 @@ def serve(
     if plan.spec.network is not None and world is None:
         _refuse_network()
     with ExitStack() as opened:
-        kept = None if journal is None else _journal(journal, plan, world, over=over)
+        keyed = keys is not None and plan.field
+        kept = None if journal is None else _journal(journal, plan, world, over=over, keyed=keyed)
         if kept is not None:
             opened.callback(kept.close)
         goes_on = kept is not None and bool(kept.beginning)
@@ -414,10 +416,11 @@ def serve(
         yield made
 
 
-def _journal(path: Path, plan: Plan, world: "World | None", *, over: bool) -> Journal:
+def _journal(path: Path, plan: Plan, world: "World | None", *, over: bool, keyed: bool) -> Journal:
     """The coordinator's journal; `InputError` if its run was ended, unless that is `over`."""
     disk = DISK if world is None else world.disk
-    journal = Journal(path, _run_of(plan), synchronous=plan.field, disk=disk)
+    signed = SignedRegister(path.with_suffix(ORDERS), disk, lasts=True) if keyed else None
+    journal = Journal(path, _run_of(plan), synchronous=plan.field, disk=disk, signed=signed)
     if journal.ended and not over:
         journal.close()
         raise InputError(

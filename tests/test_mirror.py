@@ -68,6 +68,8 @@ a mesh's two kinds of links, held to the same: tests/wire/test_links.py
     agent: each_link one_to_all
 what posse verify reads: tests/cli/test_verify.py
     posse/results: vouched
+and of a run over sockets: tests/field/test_orders.py
+    posse/report: orders
 both ends over a fake link: tests/systems/li2022/test_shared_server.py
     systems/posse_systems/li2022: shared_agent
 what codecs carry: tests/protocol/test_wire.py

@@ -16,6 +16,7 @@ import msgpack  # noqa: TID251  (rows of a capture, one after the other, each ch
 from posse.errors import InputError
 from posse.gates import files
 from posse.gates.shown import printable
+from posse.protocol.orders import unsealed
 
 HEADER = struct.Struct("<2sBBIiIdq")
 ENVELOPE = struct.Struct("<4sII")
@@ -195,6 +196,7 @@ class Reader:
                 return made("session", BARE[mark], number=number, confirmed=confirmed)
             resent = self._sent.get((source, target, number)) == hash(frame)
             self._sent[source, target, number] = hash(frame)
+            frame = unsealed(frame)
         try:
             magic, _, plane, run, _, sequence, now, sent = HEADER.unpack_from(frame)
             kind, *fields = self._unpack(frame[HEADER.size :])

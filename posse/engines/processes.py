@@ -35,6 +35,7 @@ from posse.results import words
 from posse.results.record import RunRecord
 from posse.security.keys import CoordinatorKeys, KeyPair, make_ephemeral_keys
 from posse.system.network import Network
+from posse.wire.orders import Signs
 from posse.wire.relay import Relays
 from posse.wire.resources import ProcessResources
 from posse.wire.sources import of_this_machine
@@ -107,8 +108,8 @@ class ProcessEngine:
         self.token = world.token_bytes(16).hex() if token is None else token
         """The token that agents show when they join."""
         try:
-            kept = self._witness(plan)
-            self.hub = Hub(spec, bind, self.token, self._keys, capture, journal, world, kept)
+            kept, signs = self._witness(plan), self._signs(plan)
+            self.hub = Hub(spec, bind, self.token, self._keys, capture, journal, world, kept, signs)
         except BaseException:
             self._remove_scratch()
             raise
@@ -343,6 +344,14 @@ class ProcessEngine:
         if allowlist is None or self._checker is None:
             return None
         return Witness(allowlist.with_name(NAME), self._checker)
+
+    def _signs(self, plan: Plan) -> Signs | None:
+        """Who signs what agents are ordered; as for the witness, None elsewhere."""
+        if self._keys is None or self._keys.allowlist is None or not plan.field:
+            return None
+        book = self._journal.signed if self._journal is not None else None
+        register = None if book is None else book.claim
+        return Signer(self._keys.own.signing, {}, b"", register), book
 
     def _remove_scratch(self) -> None:
         if self._scratch is not None:

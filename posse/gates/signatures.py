@@ -1,4 +1,4 @@
-"""The gate of signatures: an agent signs one content for each place of a run, and knows what.
+"""The gate of signatures: a process signs one content for each place of a run, and knows what.
 
 Two signatures of one place convict their agent, whoever brought them about: a coordinator that asks
 twice, a journal that is a copy of an earlier one. So each is entered on disk before it leaves the
@@ -8,33 +8,47 @@ come to another content at a place that was signed in memory alone, and nobody h
 
 The file is made before its journal begins and goes with it, when no process can sign for that run
 again: a run's name has a number in it that only the journal keeps. So a journal without one is a
-copy, of a run that is over.
+copy, of a run that is over. What a coordinator orders lasts, with its frames: it keeps what it has
+signed, and each agent what it was told (`posse.wire.orders`).
 """
 
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
-from posse.errors import DiskTrouble, PosseError
-from posse.gates.databases import DISK, Disk, plain
+from posse.errors import DiskTrouble, InputError, PosseError
+from posse.gates.databases import DISK, Disk, plain, read_only
 
 SIGNED = ".signed"
 """What the register's name has after that of its journal."""
 
+ORDERS = ".orders"
+"""What the name of a file of orders has in place of its journal's `.journal`."""
+
 _MADE = (
     "CREATE TABLE IF NOT EXISTS signed (run BLOB, kind BLOB, place BLOB, hash BLOB, "
-    "PRIMARY KEY (run, kind, place)) WITHOUT ROWID"
+    "signature BLOB, content BLOB, PRIMARY KEY (run, kind, place, hash)) WITHOUT ROWID"
 )
+
+_Place = tuple[bytes, bytes, bytes]
+
+_SIGNATURE = 64
+"""Bytes of a signature, the end of a statement."""
 
 
 class SignedRegister:
-    """What one agent has signed, in an SQLite file."""
+    """What one process has signed, in an SQLite file, which `lasts` when its journal goes."""
 
-    def __init__(self, path: Path, disk: Disk = DISK) -> None:
+    def __init__(self, path: Path, disk: Disk = DISK, *, lasts: bool = False) -> None:
         self._path = path
         self._disk = disk
+        self._lasts = lasts
         self._db: sqlite3.Connection | None = None
-        self._claimed: dict[tuple[bytes, bytes, bytes], bytes] = {}
+        self._claimed: dict[_Place, bytes] = {}
         """What is not on disk yet."""
+        self._contents: dict[_Place, tuple[bytes, bytes]] = {}
+        """Signature and content of it, where these are kept."""
 
     def make(self) -> None:
         """Make the file, if it is not there: `DiskTrouble` if it cannot be made."""
@@ -47,18 +61,20 @@ class SignedRegister:
     def close(self) -> None:
         """Close the file; what is not written by now never left."""
         self._claimed.clear()
+        self._contents.clear()
         if self._db is not None:
             self._db.close()
             self._db = None
 
     def remove(self) -> None:
-        """Remove the file: nothing will be signed for its runs again."""
+        """Remove the file, unless it lasts: nothing will be signed for its runs again."""
         self.close()
-        self._disk.remove(self._path)
+        if not self._lasts:
+            self._disk.remove(self._path)
 
     def claim(self, run: bytes, kind: bytes, place: bytes, digest: bytes) -> None:
         """Note what is about to be signed; `PosseError` if something else was signed there."""
-        if self._db is None and not self._path.exists():
+        if self._db is None and not (self._lasts or self._path.exists()):
             raise PosseError(
                 f"{self._path} is gone, so what this agent has signed is not known, and two "
                 "signatures of one place would convict it; its journal is a copy, or of a run that "
@@ -66,24 +82,34 @@ class SignedRegister:
             )
         self.make()
         assert self._db is not None
-        place_of = (run, kind, place)
-        kept = self._claimed.get(place_of)
-        if kept is None:
-            asked = "SELECT hash FROM signed WHERE run = ? AND kind = ? AND place = ?"
-            try:
-                found = self._db.execute(asked, place_of).fetchone()
-            except (OSError, sqlite3.Error, ValueError) as error:
-                raise self._trouble(error) from None
-            if found is None:
-                self._claimed[place_of] = digest
-                return
-            (kept,) = found
-        if kept != digest:
+        kept = self._kept((run, kind, place))
+        if not kept:
+            self._claimed[run, kind, place] = digest
+        elif digest not in kept:
             raise PosseError(
-                f"{self._path}: this agent has signed something else at this place of the run, and "
-                "two signatures would convict it; its journal may be a copy of an earlier one: "
-                "remove the journal, and start the agent again for the next run"
+                f"{self._path}: this process has signed something else at this place of the run, "
+                "and two signatures would convict it; its journal may be a copy of an earlier one: "
+                "remove the journal, and start it again for the next run"
             )
+
+    def keep(self, run: bytes, kind: bytes, place: bytes, statement: bytes, content: bytes) -> None:
+        """Note a statement that somebody signed, and its content, to be kept by `commit`."""
+        self.make()
+        digest, signature = statement[:-_SIGNATURE], statement[-_SIGNATURE:]
+        if (run, kind, place) in self._claimed or digest not in self._kept((run, kind, place)):
+            self._claimed[run, kind, place] = digest
+            self._contents[run, kind, place] = signature, content
+
+    def _kept(self, at: _Place) -> list[bytes]:
+        """The hashes of what is signed at a place; of one signer there is one at most."""
+        if at in self._claimed:
+            return [self._claimed[at]]
+        assert self._db is not None
+        asked = "SELECT hash FROM signed WHERE run = ? AND kind = ? AND place = ?"
+        try:
+            return [found for (found,) in self._db.execute(asked, at)]
+        except (OSError, sqlite3.Error, ValueError) as error:
+            raise self._trouble(error) from None
 
     def commit(self) -> None:
         """Write what was claimed; call it after the journal's commit, before anything leaves."""
@@ -93,22 +119,42 @@ class SignedRegister:
         db = self._db
         try:
             db.execute("BEGIN")
-            for place, digest in self._claimed.items():
-                db.execute("INSERT INTO signed VALUES (?, ?, ?, ?)", (*place, digest))
+            for at, digest in self._claimed.items():
+                signature, content = self._contents.get(at, (None, None))
+                row = (*at, digest, signature, content)
+                db.execute("INSERT INTO signed VALUES (?, ?, ?, ?, ?, ?)", row)
             db.execute("COMMIT")
         except (OSError, sqlite3.Error) as error:
             raise self._trouble(error) from None
         self._claimed.clear()
+        self._contents.clear()
 
     def _open(self) -> sqlite3.Connection:
         db = plain(self._disk.database(self._path, timeout=10.0))
-        db.execute("PRAGMA journal_mode = WAL")
+        # one that lasts is copied, and must then be whole without a log beside it
+        db.execute(f"PRAGMA journal_mode = {'DELETE' if self._lasts else 'WAL'}")
         db.execute("PRAGMA synchronous = FULL")
         db.execute(_MADE)
         return db
 
     def _trouble(self, error: Exception) -> DiskTrouble:
         return DiskTrouble(
-            f"{self._path} cannot be written ({error}), so this agent signs nothing; make room "
-            "for it, or mend the folder, and start the agent again"
+            f"{self._path} cannot be written ({error}), so nothing is signed; make room for it, or "
+            "mend the folder, and start this process again"
         )
+
+
+def kept_in(path: Path, kind: bytes) -> Iterator[tuple[bytes, ...]]:
+    """Run, place, hash, signature and content of what a file that lasts has of this kind.
+
+    `InputError` if it is no such file.
+    """
+    asked = "SELECT run, place, hash, signature, content FROM signed WHERE kind = ?"
+    try:
+        with closing(read_only(path.absolute())) as db:
+            for row in db.execute(f"{asked} ORDER BY run, place", (kind,)):
+                if not all(isinstance(part, bytes) for part in row):
+                    raise sqlite3.DatabaseError("what it has is no bytes")
+                yield row
+    except (OSError, sqlite3.Error, ValueError) as error:
+        raise InputError(f"{path} is no file of what was signed ({error})") from None

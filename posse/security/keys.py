@@ -172,7 +172,8 @@ class AgentKeys:
     `signers`: the public Ed25519 keys of the agents whose signatures this agent believes, by rank.
     `connects`: the agents' public keys for connections, by rank; None where the coordinator started
     this agent with keys of its own making. `claim` keeps the lock on a secret key that was taken
-    from a folder with several.
+    from a folder with several. `orders_by`: the coordinator's public Ed25519 key, empty where it
+    started this agent.
     """
 
     rank: int | None
@@ -181,6 +182,7 @@ class AgentKeys:
     signers: dict[int, bytes] = field(default_factory=dict)
     connects: dict[int, str] | None = field(default_factory=dict)
     claim: BinaryIO | None = field(default=None, repr=False, compare=False)
+    orders_by: bytes = b""
 
     def signer(self, agents: int, name: bytes, register: Register | None = None) -> Signer:
         """The signer for this agent in the run `name`; `PosseError` if it lacks an agent's keys."""
@@ -345,9 +347,13 @@ def has_operator(folder: Path) -> bool:
 
 
 def signers_of(folder: Path) -> dict[int, bytes]:
-    """The public Ed25519 keys in a folder's allowlist, by rank."""
-    listed = _read_allowlist(_folder_of(folder, COORDINATOR) / ALLOWLIST)
-    return {rank: public.signs for rank, public in listed.items()}
+    """The public Ed25519 keys in a folder's allowlist, by rank; the coordinator's as of rank -1."""
+    folder = _folder_of(folder, COORDINATOR)
+    signers = {rank: public.signs for rank, public in _read_allowlist(folder / ALLOWLIST).items()}
+    path = folder / f"{COORDINATOR}.key"
+    if os.path.lexists(path):
+        signers[-1] = _public(path, key_files.read(path)).signs
+    return signers
 
 
 def for_operator(folder: Path) -> AgentKeys:
@@ -366,7 +372,8 @@ def _agent(folder: Path, rank: int) -> AgentKeys:
     if signers.setdefault(rank, pair.public_keys.signs) != pair.public_keys.signs:
         raise InputError(f"{folder / ALLOWLIST} has keys of agent {rank} that are not its own")
     connects = {other: public.connects for other, public in listed.items()}
-    return AgentKeys(rank, pair, coordinator.connects, signers, connects)
+    orders_by = coordinator.signs
+    return AgentKeys(rank, pair, coordinator.connects, signers, connects, orders_by=orders_by)
 
 
 def _folder_of(folder: Path, party: str) -> Path:

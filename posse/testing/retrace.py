@@ -46,6 +46,7 @@ from posse.protocol.machine import (
     Stopwatch,
     peer_name,
 )
+from posse.protocol.orders import unsealed
 from posse.protocol.script import ScriptMachine
 from posse.system.reading import are_floats, unpack
 from posse.system.record import System
@@ -249,10 +250,12 @@ def _replayed(journal: Journal, before: Beginning, until: float, signer: SignerO
             if kind == STEPS:
                 for _ in range(end):
                     host.step()
-            elif kind == FRAME and len(data) > ENVELOPE_BYTES:
-                frame = data[ENVELOPE_BYTES:]
-                if end != COORDINATOR or host.knows(frame):
-                    host.receive(end, frame)
+            elif (
+                kind == FRAME
+                and (frame := unsealed(data[ENVELOPE_BYTES:]))
+                and (end >= 0 or host.knows(frame))
+            ):
+                host.receive(end, frame)
     return trace
 
 

@@ -39,6 +39,7 @@ from typing import Final, NamedTuple
 from librt.strings import BytesWriter, read_i32_le, write_i32_le
 from mypy_extensions import mypyc_attr
 
+from posse.protocol.orders import unsealed
 from posse.protocol.wire import signed
 
 ENVELOPE_BYTES: Final = 12
@@ -100,6 +101,7 @@ class SessionState(NamedTuple):
     taken: int = 0
     confirmed: int = 0
     kept: tuple[bytes, ...] = ()
+    said: bytes = b""
 
 
 class SessionFull(Exception):
@@ -144,6 +146,7 @@ class Session:
         "resent",
         "resent_bytes",
         "restored",
+        "said",
         "sent",
         "taken",
     )  # slots save a tenth per frame: with many links no session is in the processor's cache
@@ -170,6 +173,8 @@ class Session:
         self.outdated = False
         """Whether this end, started again, has forgotten what the other end still knows."""
         self._signature = signature
+        self.said = b""
+        """How far the chain of signed orders is, if there is one: see `posse.protocol.orders`."""
         self.sent = first
         self.confirmed = first
         self._told = first
@@ -188,13 +193,14 @@ class Session:
     @property
     def state(self) -> SessionState:
         """See `restore`."""
-        return SessionState(self.taken, self.confirmed, tuple(self._unconfirmed()))
+        return SessionState(self.taken, self.confirmed, tuple(self._unconfirmed()), self.said)
 
     def restore(self, state: SessionState) -> None:
         """Continue a session from its state; there is no connection yet."""
         self.taken = self._told = state.taken
         self.confirmed = self._probed = state.confirmed
         self.sent = state.confirmed
+        self.said = state.said
         for frame in state.kept:
             self.wrap(frame)
 
@@ -405,5 +411,5 @@ def shows_life(data: bytes) -> bool:
 
 
 def content(data: bytes) -> bytes:
-    """`data` without its envelope, if it has one."""
-    return data[ENVELOPE_BYTES:] if is_numbered(data) else data
+    """`data` without its envelope and seal, if it has them."""
+    return unsealed(data[ENVELOPE_BYTES:]) if is_numbered(data) else data

@@ -14,8 +14,9 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from posse.agent.masking import Masker, SumMasker
 from posse.durable import frames
-from posse.protocol import wire
+from posse.protocol import orders, wire
 from posse.protocol.masking import Words
+from posse.protocol.signing import HASH_BYTES, SIGNATURE_BYTES
 from tests.support.kinds import PAGE, written
 
 TEXT = PAGE.read_text()
@@ -42,6 +43,9 @@ def test_every_kind_is_there_with_its_fields() -> None:
 def test_header_and_envelope_are_laid_out_as_the_page_says() -> None:
     assert offsets("A frame") == of_struct(wire.HEADER) == of_struct(frames.HEADER)
     assert offsets("The envelope") == of_struct(frames.ENVELOPE)
+    seal = [(0, 4), (4, orders.DRAWN), (4 + orders.DRAWN, HASH_BYTES), (52, SIGNATURE_BYTES)]
+    assert offsets("Orders") == seal
+    assert orders.SEAL_BYTES == 52 + SIGNATURE_BYTES
     assert wire.MAX_FRAME == 8 << 20
     assert wire.MAX_DATA == 1 << 20
 

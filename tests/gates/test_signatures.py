@@ -60,7 +60,7 @@ def test_of_a_kind_that_is_signed_once_in_a_run_there_is_one(tmp_path: Path) -> 
 
 def test_what_cannot_be_entered_is_not_signed(tmp_path: Path) -> None:
     (tmp_path / "signed").symlink_to(tmp_path / "elsewhere")
-    with pytest.raises(DiskTrouble, match="so this agent signs nothing"):
+    with pytest.raises(DiskTrouble, match="so nothing is signed"):
         signer(tmp_path / "signed")
     assert not (tmp_path / "elsewhere").exists()
     (tmp_path / "other").write_bytes(b"no database" * 100)

@@ -14,7 +14,10 @@ from posse.durable.lifetime import read as read_ledger
 from posse.engines.simulated.cluster import SimulatedCluster
 from posse.gates import files
 from posse.gates.databases import read_only
+from posse.gates.signatures import ORDERS
 from posse.plan import Plan, prepare
+from posse.report.orders import chains_in, compared
+from posse.security.keys import signers_of
 from posse.testing.small import SMALL
 
 _LOG = "rewards-{rank}.csv"
@@ -67,6 +70,20 @@ def _booked_amiss(path: Path) -> list[int]:
         return [run for (run,) in ledger.execute(f"SELECT run FROM runs WHERE rewards != {rows}")]
 
 
+def _orders(cluster: SimulatedCluster) -> Iterator[str]:
+    """What is wrong with what the coordinator signed, and what agents kept of it."""
+    if cluster.keys is None:
+        return
+    keys = signers_of(cluster.keys)
+    shown, *kept = (
+        chains_in(path, keys) if path.exists() else {}
+        for path in (cluster.journal(rank).with_suffix(ORDERS) for rank in cluster.ranks)
+    )
+    yield from (chain.fault for chain in shown.values() if chain.fault)
+    for own in kept if not cluster.replaced else ():
+        yield from (text for holds, text in compared(shown, own) if not holds)
+
+
 def breaches(cluster: SimulatedCluster) -> Iterator[tuple[str, str]]:
     """What was broken of what holds in the field: the invariant, and how."""
     frames = list(read_frames(cluster.capture)) if cluster.capture.exists() else []
@@ -85,6 +102,7 @@ def breaches(cluster: SimulatedCluster) -> Iterator[tuple[str, str]]:
             yield "a ledger has what was spent", f"agent {rank} spoke of rewards that it lacks"
         for run in _booked_amiss(path) if path.exists() else ():
             yield "a ledger has what was spent", f"run {run} of agent {rank} has a row not once"
+    yield from (("orders are signed once", fault) for fault in _orders(cluster))
     for check in checks(frames, cluster.plan) if spoke else ():
         if check.name == _REPEATED and cluster.went_back:
             continue  # whoever goes on from an older journal says again, to the byte, what followed
