@@ -195,8 +195,8 @@ class CoordinatorHost:
         Those sent from here; in the field also those received.
         """
         for source, target, kind, messages in self._endpoint.meter.counted():
-            assert isinstance(target, int)
-            yield source, target, kind, messages
+            for one in target if isinstance(target, tuple) else (target,):
+                yield source, one, kind, messages
 
     def expects(self, rank: int) -> bool:
         """Whether the run goes on, or ends, only once this agent has acted or said its last."""
