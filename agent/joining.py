@@ -14,7 +14,7 @@ Time is an argument, in seconds of the loop's clock. `timer` is when `fire` is t
 import logging
 import math
 import statistics
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from types import MappingProxyType
 
@@ -42,6 +42,7 @@ from posse.hosts.effects import (
     SendResume,
     SendToCoordinator,
 )
+from posse.hosts.sources import Left
 from posse.protocol import control
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
 from posse.protocol.message import Plane
@@ -160,6 +161,10 @@ class Joining:
         """`PosseError` unless this agent would accept what its journal has of a run."""
         if self._own_run is not None:
             self._own_run.require_still(setup, self.rank)
+
+    def left(self, rank: int, members: Collection[int]) -> Left | None:
+        """See `Sources.left`."""
+        return None if self._own_run is None else self._own_run.left(rank, members)
 
     def recover(self, rank: int, offset: int, incarnation: bytes, starts: int, now: float) -> None:
         """Resume after a kill when linked, at the `starts`th restart; `offset` in nanoseconds."""

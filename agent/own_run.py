@@ -1,6 +1,7 @@
 """How an agent on another machine checks and adapts its coordinator's configuration."""
 
 import logging
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
@@ -11,11 +12,13 @@ from posse.errors import PosseError, SpecError
 from posse.gates.decode import Packed
 from posse.hosts.agent_setup import AgentSetup, setup_of
 from posse.hosts.effects import LogLine
+from posse.hosts.sources import Left
 from posse.plan import Plan, check
 from posse.spec.explain import convert
 from posse.spec.privacy import TOO_MUCH, PrivacySpec
 from posse.spec.runfile import AgentsSpec, RunSpec
 from posse.system import get_system
+from posse.system.network import remaining
 
 _SAID = (
     *("inboxes", "keys", "name", "nonces", "first"),
@@ -52,6 +55,10 @@ class TheirRun:
                 "own run file says now; give it the run file with which that run began, or remove "
                 "the journal, after which it takes no further part in that run"
             )
+
+    def left(self, rank: int, members: Collection[int]) -> Left | None:
+        """What agent `rank` is told when these members are left; None if that is not known here."""
+        return None
 
     def remarks(self, setup: AgentSetup) -> list[LogLine]:
         """Log lines to write before any reward is used: what this agent discloses in the field."""
@@ -171,6 +178,16 @@ class OwnRun(TheirRun):
         return msgspec.structs.replace(
             setup, arms=self._arms, base=plan.spec.base, privacy=plan.spec.privacy
         )
+
+    def left(self, rank: int, members: Collection[int]) -> Left | None:
+        plan, wiring = self._plan, self._plan.system.wiring
+        if not plan.field or wiring is None or wiring.regroup is None:
+            return None
+        before = plan.network(0).neighbours
+        if not set(members) <= set(range(len(before))):
+            return (), {}
+        after = wiring.regroup(remaining(before, members), members)
+        return after.neighbours[rank], after.knowledge[rank]
 
 
 def _as_carried(setup: AgentSetup) -> dict[str, Any]:

@@ -519,7 +519,7 @@ class AgentProcess:
         resources = ProcessResources(self._sessions, world)
         clock = ahead_by(self.joining.offset, world.monotonic_ns)
         sources = of_this_machine(clock, resources, self._site.signer, world)
-        sources = replace(sources, acted=self._show_life)
+        sources = replace(sources, acted=self._show_life, left=self.joining.left)
         self._stamp = (sources.coarse() if self._field else sources).stamp
         return sources
 

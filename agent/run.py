@@ -18,7 +18,7 @@ from posse.arms.timed import TimedBuffer
 from posse.clocks.immediate import SlotPace, WallPace
 from posse.clocks.pace import ArmsOrder, Pace, SharedPace
 from posse.clocks.virtual import Activity, VirtualPace
-from posse.errors import InputError
+from posse.errors import InputError, PosseError
 from posse.gates.decode import Packed
 from posse.hosts.agent_setup import AgentSetup, check_told
 from posse.hosts.effects import AgentHostEffect, PeerGone, RunOver
@@ -116,6 +116,8 @@ class AgentRun:
         self.field = chance.field
         self.over = False
         self._losses = 0
+        self._lost: set[int] = set()
+        self._left = chance.sources.left
         self._ordered: set[tuple[int, ...]] = chance.once("ordered", set)
         self._setup = setup
         self._system = system
@@ -175,6 +177,7 @@ class AgentRun:
             if not message.exhausted:
                 self._host_effects.append(PeerGone(message.agent))
             self._losses += 1
+            self._lost.add(message.agent)
             self._tell_of_others(PeerLost(message.agent), now)
         elif isinstance(message, control.Regroup):
             self._tell_of_others(self._regrouped(message), now)
@@ -210,6 +213,16 @@ class AgentRun:
             check_told(self._system, knowledge)
         except InputError as error:
             raise RemoteProtocolError("malformed", f"knowledge: {error}") from None
+        members = knowledge.get("members", ())
+        own = self._left(self.rank, members)
+        if own is not None and (
+            not self._lost.isdisjoint(members)
+            or (order.neighbours, order.knowledge) != (own[0], msgspec.msgpack.encode(own[1]))
+        ):
+            raise PosseError(
+                "the coordinator says otherwise than this agent's own run file what is left of the "
+                "graph after a loss; ask its operator whether it is posse's own"
+            )
         return Regrouped(**msgspec.structs.asdict(order) | {"knowledge": knowledge})
 
     def refuse(self, error: RemoteProtocolError, blamed: int | None, count: int = 1) -> None:

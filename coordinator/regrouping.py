@@ -13,8 +13,8 @@ import msgspec
 
 from posse.protocol import control
 from posse.protocol.errors import RemoteProtocolError
-from posse.system.network import Network
-from posse.topologies.graphs import Graph, from_edges
+from posse.system.network import Network, remaining
+from posse.topologies.graphs import Graph
 
 LayOut = Callable[[Graph, Collection[int]], Network]
 """Lays out the network on the graph that is left, given the agents that take part."""
@@ -58,8 +58,7 @@ class Regrouping:
             return None
         self._standing = None
         members = set(present)
-        edges = ((i, j) for i in members for j in self._neighbours[i] if i < j and j in members)
-        graph = from_edges(len(self._neighbours), edges)
+        graph = remaining(self._neighbours, members)
         network = self._lay_out(graph, members)
         parts = [present] if together else [part for part in graph.components if part[0] in members]
         orders: dict[int, control.Regroup] = {}

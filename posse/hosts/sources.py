@@ -7,7 +7,7 @@ byte. So a journal of both can restore a host by replay. Nothing else in `posse/
 a user's arms.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
@@ -45,6 +45,9 @@ class ResourceMeter:
 NO_RESOURCES = ResourceMeter()
 
 
+Left = tuple[tuple[int, ...], dict[str, Any]]
+"""An agent's neighbours, and what it knows of the graph."""
+
 FeaturesOf = Callable[[int], FloatArray]
 """The features of all arms that are seen in a slot, shape (arms, features)."""
 
@@ -71,6 +74,7 @@ class Sources:
     `stepped`   is told of each step of an agent's host, for its journal; None without one
     `acted`     is told when an agent's own arms gave rewards, which may be slow; None: nobody is
     `features`  what agent `rank` sees of its arms before a pull, from what the run file has
+    `left`      what an agent's own run file says that it is told when these members are left
     `arrived`   records when a frame came to an agent's host, or reads it back; None without journal
     """
 
@@ -93,6 +97,7 @@ class Sources:
     acted: Callable[[], None] | None = None
     features: Callable[[int, FeaturesOf], FeaturesOf] = lambda rank, contexts: contexts
     arrived: Callable[[int], int] | None = None
+    left: Callable[[int, Collection[int]], Left | None] = lambda rank, members: None
 
     def coarse(self) -> "Sources":
         """For the field: clocks in whole milliseconds, to hide how long computations take."""

@@ -1,13 +1,13 @@
 """The links between agents in one run, and what each agent is told about them."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
 from posse.results.record import NetworkFacts
-from posse.topologies.graphs import Graph
+from posse.topologies.graphs import Graph, from_edges
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,13 @@ class Network:
         )
         linked = (part for part in rest.components if any(self.neighbours[n] for n in part))
         return [part for part in linked if part[0] not in without]
+
+
+def remaining(neighbours: Sequence[tuple[int, ...]], members: Collection[int]) -> Graph:
+    """The graph of these links between members alone."""
+    kept = set(members)
+    edges = ((i, j) for i in kept for j in neighbours[i] if i < j and j in kept)
+    return from_edges(len(neighbours), edges)
 
 
 def along(

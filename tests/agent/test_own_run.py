@@ -9,10 +9,12 @@ import pytest
 
 from posse.agent.own_run import OwnData, OwnRun, TheirRun
 from posse.arms.csv import CsvArms
+from posse.coordinator.regrouping import Regrouping
 from posse.coordinator.setups import agent_setups
 from posse.errors import PosseError
 from posse.hosts.agent_setup import AgentSetup
 from posse.plan import Plan
+from posse.protocol import control
 from posse.spec.privacy import PrivacySpec
 from posse.system import get_system
 from tests.support.field import CASES, field
@@ -103,6 +105,37 @@ def test_neighbours_and_what_is_known_of_the_graph_are_those_of_the_agents_own_r
         lie = setups[0].knowledge | {name: [*known, 0] if isinstance(known, tuple) else 7}
         with pytest.raises(PosseError, match="differs from this agent's own run file in knowledge"):
             own.accept(msgspec.structs.replace(setups[0], knowledge=lie), 0)
+
+
+@pytest.mark.parametrize("system", ["ddp-mab", "hdp-mab"])
+def test_what_is_left_of_the_graph_is_computed_as_the_coordinator_does(
+    system: str, tmp_path: Path
+) -> None:
+    run = field(system, tmp_path, agents={"count": 7}, topology={"kind": "ring"})
+    wiring = run.system.wiring
+    assert wiring is not None
+    assert wiring.regroup is not None
+    regrouping = Regrouping(run.network(0).neighbours, wiring.regroup)
+    present = [0, 1, 2, 4, 5]  # in two parts
+    regrouping.note_loss()
+    for rank in present:
+        regrouping.note_standing(rank, control.AgentStanding(1, 1, 0, 0, (0, 1)))
+    found = regrouping.go_on(present, together=system == "hdp-mab")
+    assert found is not None
+    for rank, order in found[1].items():
+        known = msgspec.msgpack.decode(order.knowledge)
+        own = OwnRun(run, lab=False).left(rank, known["members"])
+        assert own is not None
+        assert (own[0], msgspec.msgpack.encode(own[1])) == (order.neighbours, order.knowledge)
+    assert OwnRun(run, lab=False).left(0, [0, 7]) == ((), {})
+    assert (
+        OwnRun(
+            spec(system, 4, topology={"kind": "ring"}, parameters={"epsilon": 1.0, "horizon": 99}),
+            lab=False,
+        ).left(0, [0])
+        is None
+    )
+    assert TheirRun().left(0, [0]) is None
 
 
 def test_a_graph_that_is_drawn_is_the_run_files_in_the_field_alone(tmp_path: Path) -> None:

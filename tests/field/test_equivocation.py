@@ -1,10 +1,14 @@
 """An agent of the field that signs two values for one round, over real sockets and keys."""
 
 import re
+from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
+from posse.coordinator.regrouping import Regrouping
 from posse.security import keys
 from tests.support.field import MEANS, field, logs
 from tests.support.remote import Agent, Coordinator
@@ -58,6 +62,26 @@ def test_its_two_signatures_are_in_the_result_or_in_why_there_is_none(
         one, other = re.findall("[0-9a-f]{192}", proof)
         assert codes == [3] * 6
     assert one != other
+
+
+@pytest.mark.inside
+@pytest.mark.parametrize("lie", [{"diameter": 3}, {"members": (0, 1, 2, 3, 4, 5)}])
+def test_a_coordinator_that_lies_about_the_graph_that_is_left_is_left(
+    lie: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Liar(monkeypatch, {1: 0.001, 5: -0.001})
+    go_on = Regrouping.go_on
+
+    def lies(self: Regrouping, present: Collection[int], *, together: bool) -> Any:
+        if (found := go_on(self, present, together=together)) is not None:
+            for rank, order in found[1].items():
+                known = msgspec.msgpack.encode(msgspec.msgpack.decode(order.knowledge) | lie)
+                found[1][rank] = msgspec.structs.replace(order, knowledge=known)
+        return found
+
+    monkeypatch.setattr(Regrouping, "go_on", lies)
+    _, codes = ended("ddp-mab", tmp_path, "continue")
+    assert codes[1:] == [1] * 5
 
 
 @pytest.mark.slow
