@@ -26,6 +26,7 @@ from posse.protocol.script import (
     One,
     Pending,
     PerArm,
+    PullUntil,
     Script,
     scripted,
 )
@@ -70,6 +71,7 @@ __all__ = [
     "PerArm",
     "Positive",
     "Pull",
+    "PullUntil",
     "Script",
     "Send",
     "SpecError",
@@ -103,12 +105,13 @@ def system(
       makes the `Claim`
     - `more`: whatever else a `System` has, as `field=Field()`
     """
-    role = AgentRole(scripted(agent, tells=neighbours), (*to_agents, *(Ended,) * neighbours))
+    machine = scripted(agent, tells=neighbours, served=server is not None)
+    role = AgentRole(machine, (*to_agents, *(Ended,) * neighbours))
     shape: Shape
     if server is None:
         shape = Mesh(role, Wiring(_along)) if neighbours else Alone(role.make)
     else:
-        serves = ServerRole(scripted(server), to_server)
+        serves = ServerRole(scripted(server, tells=neighbours), to_server)
         shape = MeshWithServer(role, Wiring(_along), serves) if neighbours else Star(role, serves)
     page = agent.__doc__ or sys.modules[agent.__module__].__doc__ or name
     about: dict[str, Any] = {

@@ -11,6 +11,7 @@
 What it yields is an effect of `posse.protocol.machine`, or something to wait for:
 
     Pull(arms, times)      answers the sums of rewards, or all rewards with `each=True`
+    PullUntil(arms, acts)  answers all rewards of the turns up to one after which `acts`, or so far
     Kind, One(Kind)        the next message of this kind, as (sender, message)
     FromAll(Kind)          one from each neighbour (at the server: agent), as {sender: message}
     FromSome(Kind, count)  one each from so many of them, whoever is first
@@ -35,13 +36,16 @@ from typing import Annotated, Any, NamedTuple, get_type_hints
 import msgspec
 import numpy as np
 
+from posse.protocol.arrays import FloatArray
 from posse.protocol.bounds import MOST_ARMS, Arm
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
 from posse.protocol.machine import (
     COORDINATOR,
     Broadcast,
     Disclose,
+    Explore,
     Finish,
+    Observed,
     PeerFinished,
     PeerLost,
     Pull,
@@ -65,6 +69,9 @@ PerArm = Annotated[list[float], msgspec.Meta(max_length=MOST_ARMS, title="PerArm
 _MOST_KEPT, _SHARE = 16 << 20, 1 << 18
 """Most bytes of messages that wait to be read, of all senders. Each has an equal share, of 256 KiB
 at least: one that is read too seldom fills its own place, and nobody else's."""
+
+_NEAR = 192
+"""A script that explores is asked for this many turns first: it mostly acts within these."""
 
 _OVERHEAD = 256
 """Bytes that a kept message counts besides its own."""
@@ -108,6 +115,19 @@ class FromSome(FromAll):
         self.count = count
 
 
+class PullUntil(NamedTuple):
+    """Pull each of these arms once per activation, until the script acts or hears something.
+
+    `acts` is handed the next rewards, shape (arms, turns), and says for each turn, as an array of
+    true and false, whether the script acts after it. It must change nothing: it looks ahead. The
+    answer are the rewards of the turns that were pulled: up to the first after which it acts; fewer
+    if a message came, perhaps none. For the clocks `virtual` and `wall`.
+    """
+
+    arms: Any
+    acts: Callable[[FloatArray], Any]
+
+
 class Pending(One):
     """Take the messages of this kind that are here."""
 
@@ -133,7 +153,7 @@ class Noisy(NamedTuple):
 
 
 class Ended(Message, frozen=True):
-    """An agent's script has returned: its neighbours wait for nothing more of it."""
+    """A script has returned: those with neighbours wait for nothing more of its agent or server."""
 
     reveals = "that the agent has ended"
 
@@ -143,15 +163,16 @@ class NobodyLeft(Exception):
 
 
 def scripted(
-    make: Callable[[Any], Script], *, tells: bool = False
+    make: Callable[[Any], Script], *, tells: bool = False, served: bool = True
 ) -> Callable[[Any], "ScriptMachine"]:
     """The function that makes the machine of an agent or a server from its context.
 
-    `tells`: an agent that ends tells its neighbours so, who must hear `Ended`.
+    `tells`: who ends tells so those that it may write to, who must hear `Ended`. `served`: there is
+    a server.
     """
 
     def machine(context: Any) -> ScriptMachine:
-        return ScriptMachine(make, context, tells=tells)
+        return ScriptMachine(make, context, tells=tells, served=served)
 
     machine.__module__, machine.__qualname__ = make.__module__, make.__qualname__
     machine.__doc__ = make.__doc__
@@ -161,7 +182,14 @@ def scripted(
 class ScriptMachine:
     """Runs a script: hands it what it waits for, keeps what comes early, collects its effects."""
 
-    def __init__(self, make: Callable[[Any], Script], context: Any, *, tells: bool = False) -> None:
+    def __init__(
+        self,
+        make: Callable[[Any], Script],
+        context: Any,
+        *,
+        tells: bool = False,
+        served: bool = True,
+    ) -> None:
         self._tells = tells
         neighbours: Collection[int] | None = getattr(context, "neighbours", None)
         self._serves = neighbours is None
@@ -169,7 +197,9 @@ class ScriptMachine:
         self._name = "the server's script" if self._serves else f"agent {context.rank}'s script"
         self._context, self._make = context, make
         self._script = make(context)
-        self._wait: One | Pull | None = None
+        self._writes = self._peers if self._serves or not served else (COORDINATOR, *self._peers)
+        """Who may write to this script."""
+        self._wait: One | Pull | PullUntil | None = None
         self._lacks: set[int] = set()
         """The senders whose message a `FromAll` still waits for."""
         self._has: dict[int, Message] = {}
@@ -189,7 +219,13 @@ class ScriptMachine:
             if type(event.message) is Ended:
                 return self._without(event.sender)
             self._check(event)
-            return self._resumed(event) if self._takes(event) else []
+            if self._takes(event):
+                return self._resumed(event)
+            if isinstance(self._wait, PullUntil):
+                return self._run(np.zeros((len(self._wait.arms), 0)))
+            return []
+        if kind is Observed:
+            return self._run(event.rewards)
         if kind is Pulled:
             return self._run(event.sums if event.rewards is None else event.rewards)
         if kind is Started:
@@ -203,6 +239,22 @@ class ScriptMachine:
         if kind is TimerFired and isinstance(self._wait, FromAll):
             return self._run(self._taken(self._wait))
         return []
+
+    def lookahead(self, rewards: FloatArray) -> int:
+        """How many of these next activations pass before the script acts."""
+        if not isinstance(self._wait, PullUntil):
+            raise LocalProtocolError(f"{self._name}: write PullUntil(arms, acts) for Explore(arms)")
+        turns = rewards.shape[1]
+        for ahead in (turns,) if turns <= _NEAR else (_NEAR, turns):
+            acts = np.asarray(self._wait.acts(rewards[:, :ahead]), dtype=bool)
+            if acts.shape != (ahead,):
+                raise LocalProtocolError(
+                    f"{self._name}: acts answers an array of shape {acts.shape} for {ahead} turns; "
+                    "it must say true or false for each"
+                )
+            if acts.any():
+                return int(acts.argmax())
+        return turns
 
     def missing(self) -> list[int]:
         """The agents that the server waits for."""
@@ -251,11 +303,11 @@ class ScriptMachine:
     def _without(self, peer: int) -> list[Any]:
         self._gone.add(peer)
         if self._answer is not None:
-            return self._end() if self._alone else []
+            return self._end() if self._serves and self._alone else []
         self._lacks.discard(peer)
         if isinstance(self._wait, FromAll):
             return self._run(self._taken(self._wait)) if not self._still(self._wait) else []
-        if isinstance(self._wait, One) and self._alone:
+        if isinstance(self._wait, One) and self._left_alone:
             return self._run(NobodyLeft(f"{self._name} waits for {self._wait}, but nobody is left"))
         return []
 
@@ -263,6 +315,11 @@ class ScriptMachine:
     def _alone(self) -> bool:
         """Whether all agents that could write to this server are done."""
         return self._serves and self._gone.issuperset(self._peers)
+
+    @property
+    def _left_alone(self) -> bool:
+        """Whether nobody is left who could write to this script."""
+        return self._gone.issuperset(self._writes)
 
     def _still(self, wait: FromAll) -> int:
         """How many more messages this wait needs."""
@@ -375,6 +432,10 @@ class ScriptMachine:
             arms = tuple(map(operator.index, asked.arms))
             effects.append(Pull(arms, operator.index(asked.times), asked.each))
             return None
+        if kind is PullUntil:
+            asked = self._wait = PullUntil(tuple(map(operator.index, asked.arms)), asked.acts)
+            effects.append(Explore(asked.arms))
+            return None
         if kind is Send or kind is Broadcast:
             effects.append(_plain(asked))
             return None
@@ -399,7 +460,7 @@ class ScriptMachine:
         """What the script waits for, if it is here; else None."""
         if not isinstance(wait, FromAll):
             heard = self._first(wait, self._senders)
-            if heard is None and self._alone:
+            if heard is None and self._left_alone:
                 return NobodyLeft(f"{self._name} waits for {wait}, but nobody is left")
             self._wait = None if heard else wait
             return heard
@@ -429,14 +490,16 @@ class ScriptMachine:
         """The effects of a script's end; a server's waits until all agents have finished."""
         status, arm = answer if isinstance(answer, tuple) else ("finished", answer)
         self._answer = Finish(status, None if arm is None else operator.index(arm))
-        return [] if self._serves and not self._alone else self._end()
+        if self._serves and not self._alone:
+            return [Broadcast(Ended())] if self._tells else []
+        return self._end()
 
     def _end(self) -> list[Any]:
         assert self._answer is not None
         return self._last(self._answer)
 
     def _last(self, finish: Finish) -> list[Any]:
-        return [Broadcast(Ended()), finish] if self._tells else [finish]
+        return [Broadcast(Ended()), finish] if self._tells and not self._serves else [finish]
 
 
 @cache

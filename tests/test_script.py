@@ -58,9 +58,16 @@ def hasty(me):
         yield Told
     yield Finish("identified", 0)
 
+def longer(me):
+    yield Pull([0], 1)
+    if me.rank == 1:
+        yield Told
+    return 0
+
 more = {"to_agents": (Told, Go), "claim": "All is told."}
 GOSSIP = system("gossip", gossip, None, Settings, neighbours=True, **more)
 LEAVING = system("leaving", leaving, None, Settings, neighbours=True, **more)
+LONGER = system("longer", longer, None, Settings, neighbours=True, **more)
 HASTY = system("hasty", sender, hasty, Settings, to_server=(Told,), **more)
 """
 
@@ -162,11 +169,21 @@ def test_what_is_given_decides_the_shape() -> None:
     assert system("x", agent, claim="none").parameters is Parameters
 
 
+@pytest.mark.parametrize("engine", ["memory", "processes"])
+def test_an_agent_that_waits_for_neighbours_that_have_ended_is_named(
+    folder: Path, engine: str
+) -> None:
+    with pytest.raises(RunFailed, match=r"agent 1's script waits for One\(Told\), but nobody"):
+        ran(folder, "asothers:LONGER", engine, topology={"kind": "ring"})
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["asscript:SYSTEM", "asothers:GOSSIP"])
+@pytest.mark.parametrize("name", ["asscript:SYSTEM", "asothers:GOSSIP", "mase:SYSTEM"])
 def test_kills_and_faults_change_nothing(folder: Path, name: str) -> None:
+    path = [str(EXAMPLES if name.startswith("mase") else folder)]
     keys: Any = {"topology": {"kind": "ring"}} if name == "asothers:GOSSIP" else {}
-    spec = {**RUN, "system": name, "path": [str(folder)], "parameters": {"rounds": 4}, **keys}
+    keys |= {"agents": {"count": 8}} if name.startswith("mase") else {"parameters": {"rounds": 4}}
+    spec = {**RUN, "system": name, "path": path, **keys}
     trials = list(simulate(spec, seeds=range(100)))
     assert [trial.command for trial in trials if trial.violations] == []
     assert sum(fault.what == "kill" for trial in trials for fault in trial.faults) > 5

@@ -19,19 +19,26 @@ class Settings(Parameters):
 
 
 def agent(me):
-    left, t, sums = set(range(me.arms)), 0, np.zeros(me.arms)
+    left, t, sums = np.arange(me.arms), 0, np.zeros(me.arms)
+
+    def bound(turns):
+        return 2 * np.sqrt(turns * np.log(me.arms * turns**2 / me.parameters.beta))
+
+    def acts(rewards):
+        totals = sums[left, None] + rewards.cumsum(axis=1)
+        turns = np.arange(t + 1, t + 1 + rewards.shape[1])
+        return totals.max(axis=0) - totals.min(axis=0) >= bound(turns)
+
     while len(left) > 1:
-        arms = sorted(left)
-        sums[arms] += yield Pull(arms, 1)
-        t += 1
-        radius = np.sqrt(np.log(me.arms * t**2 / me.parameters.beta) / t)
-        behind = sums[arms].max() - sums[arms] >= 2 * radius * t
-        if behind.any():
-            yield Send(COORDINATOR, Vote(np.array(arms)[behind].tolist()))
-        left -= set(np.array(arms)[behind].tolist())
+        rewards = yield PullUntil(left, acts)
+        sums[left] += rewards.sum(axis=1)
+        t += rewards.shape[1]
+        if rewards.size and (behind := sums[left].max() - sums[left] >= bound(t)).any():
+            yield Send(COORDINATOR, Vote(left[behind]))
+            left = left[~behind]
         for _, told in (yield Pending(Eliminated)):
-            left -= set(told.arms)
-    return left.pop() if left else None
+            left = np.setdiff1d(left, told.arms)
+    return left[0] if len(left) else None
 
 
 def server(me):

@@ -14,7 +14,9 @@ from posse.protocol.machine import (
     COORDINATOR,
     Broadcast,
     Disclose,
+    Explore,
     Finish,
+    Observed,
     PeerFinished,
     PeerLost,
     Pull,
@@ -36,6 +38,7 @@ from posse.protocol.script import (
     One,
     Pending,
     PerArm,
+    PullUntil,
     Script,
     ScriptMachine,
     scripted,
@@ -284,3 +287,88 @@ def test_a_refusal_by_the_script_is_its_own_mistake() -> None:
 
     with pytest.raises(LocalProtocolError, match="refuses a message that it has taken: mine"):
         after(agent(script), Received(COORDINATOR, Pick(1)))
+
+
+def explorer(log: list[Any]) -> ScriptMachine:
+    def script(me: Any) -> Script:
+        for _ in range(3):
+            log.append((yield PullUntil([1, 0], lambda rewards: rewards[0] > 0)).tolist())
+            log.append([kept.message.round for kept in (yield Pending(Told))])
+        return 1
+
+    return agent(script, (0, 1))
+
+
+def test_it_explores_until_it_acts_or_hears_something() -> None:
+    log: list[Any] = []
+    machine = explorer(log)
+    assert machine.handle(Started(), 0.0) == [Explore((1, 0))]
+    assert machine.awaited == 0
+    ahead = np.zeros((2, 500))
+    assert machine.lookahead(ahead) == 500
+    ahead[0, 300] = 1.0
+    assert machine.lookahead(ahead) == 300
+    ahead[0, 7] = 1.0
+    assert machine.lookahead(ahead) == 7
+    assert machine.handle(Observed((1, 0), ahead[:, :2]), 2.0) == [Explore((1, 0))]
+    assert machine.handle(told(1, 4), 2.0) == [Explore((1, 0))]
+    assert machine.handle(Observed((1, 0), ahead[:, :1]), 3.0) == [Finish("finished", 1)]
+    assert log == [[[0.0, 0.0]] * 2, [], [[], []], [4], [[0.0], [0.0]], []]
+
+
+def test_a_bad_message_does_not_end_the_exploring() -> None:
+    log: list[Any] = []
+    machine = explorer(log)
+    machine.handle(Started(), 0.0)
+    with pytest.raises(RemoteProtocolError, match="wrong-length"):
+        machine.handle(Received(1, Told(0, [0.0])), 1.0)
+    assert log == []
+
+
+def test_what_looks_ahead_must_answer_for_each_turn() -> None:
+    def script(me: Any) -> Script:
+        yield PullUntil([0], lambda rewards: True)
+
+    machine = agent(script)
+    machine.handle(Started(), 0.0)
+    with pytest.raises(LocalProtocolError, match=r"shape \(\) for 5 turns"):
+        machine.lookahead(np.zeros((1, 5)))
+
+    def plain(me: Any) -> Script:
+        yield Explore((0,))
+
+    machine = agent(plain)
+    machine.handle(Started(), 0.0)
+    with pytest.raises(LocalProtocolError, match="write PullUntil"):
+        machine.lookahead(np.zeros((1, 5)))
+
+
+@pytest.mark.parametrize("event", [PeerLost(2), Received(2, Ended())])
+@pytest.mark.parametrize("served", [False, True])
+def test_an_agent_is_told_that_nobody_is_left_to_write_to_it(event: Any, served: bool) -> None:
+    def script(me: Any) -> Script:
+        try:
+            yield Told
+        except NobodyLeft as nobody:
+            yield Finish(str(nobody)[:40], 0)
+
+    me = SimpleNamespace(rank=9, arms=2, neighbours=(1, 2))
+    machine = scripted(script, tells=True, served=served)(me)
+    assert after(machine, Received(1, Ended())) == []
+    end = machine.handle(event, 0.0)
+    if served:  # the server may still write
+        assert end == []
+        end = machine.handle(Received(COORDINATOR, Ended()), 0.0)
+    assert end == [Broadcast(Ended()), Finish("agent 9's script waits for One(Told), bu", 0)]
+    alone = SimpleNamespace(rank=9, arms=2, neighbours=())
+    assert scripted(script, tells=True, served=False)(alone).handle(Started(), 0.0) == end
+
+
+def test_a_server_that_ends_before_its_agents_says_so_to_agents_with_neighbours() -> None:
+    def script(me: Any) -> Script:
+        yield Timer(1.0)
+        return 1
+
+    machine = scripted(script, tells=True)(SimpleNamespace(agents=1, arms=2))
+    assert machine.handle(Started(), 0.0)[1:] == [Broadcast(Ended())]
+    assert machine.handle(PeerFinished(0), 0.0) == [Finish("finished", 1)]
