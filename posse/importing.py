@@ -52,6 +52,14 @@ _CODES = (1.0, 9.0, 99.0, 999.0, 9999.0)
 _LONGEST_CELL = 40
 
 
+class Unsaid(InputError):
+    """Something about a file that cannot be known. `option` says it; `question` asks for it."""
+
+    def __init__(self, text: str, option: str, question: str) -> None:
+        super().__init__(text)
+        self.option, self.question = option, question
+
+
 class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     """What the user says of a log; what is "" is found by its usual name, or asked for.
 
@@ -179,10 +187,13 @@ def edge_list(path: Path, chosen: Chosen, weights: str | None) -> tuple[str, lis
     others = [name for name in names if name not in ends]
     if len(ends) < 2 or (others and weights is None) or (weights and weights not in others):
         has = ", ".join(map(printable, names[:50]))
-        raise InputError(
+        text = (
             f"{path}: it has {has}, of which two are the nodes of an edge; --weights COLUMN keeps "
             "a column's numbers as those of edges, and --weights '' leaves all others out"
         )
+        if len(ends) == 2 and weights is None:
+            raise Unsaid(text, "weights", "Which column has the weights (empty: leave them out)?")
+        raise InputError(text)
     places = [names.index(name) for name in (*ends, *([weights] if weights else []))]
     lines = []
     for number, row in enumerate(rows, start=1):
@@ -291,9 +302,11 @@ def _choose(path: Path, kind: str, names: Sequence[str], chosen: Chosen) -> Chos
     if missing := [role for role in ("arm", "reward") if not found[role]]:
         columns = ", ".join(map(printable, names[:50]))
         options = " and ".join(f"--{role} COLUMN" for role in missing)
-        raise InputError(
+        raise Unsaid(
             f"{path}: say by {options} which column it is, or --graph if rows are edges; it has "
-            f"{columns}"
+            f"{columns}",
+            missing[0],
+            f"Which column has the {missing[0]}?",
         )
     return ChosenColumns(**found)
 
@@ -336,7 +349,8 @@ def _usable(
         why = next(iter(log.examples.values()), "it has no rows")
         raise InputError(f"{path} has no row that can be used: {why}")
     if kind != "vw" and (again := sum(seen.values()) - len(seen)):
-        log.doubtful.append(f"{again:,} rows are as another row in every column; all are kept")
+        are = "row is" if again == 1 else "rows are"
+        log.doubtful.append(f"{again:,} {are} as another row in every column; all are kept")
     _doubt_codes(log)
     if log.propensities:
         _doubt_propensities(log)
@@ -369,8 +383,9 @@ def _doubt_codes(log: Logged) -> None:
         if len(others) > 1 and abs(code) in _CODES:
             apart, spread = np.abs(others - code).min(), float(np.ptp(others))
             if apart > spread:
+                are = "reward is" if counts[end] == 1 else "rewards are"
                 log.doubtful.append(
-                    f"{counts[end]:,} rewards are {code:g}, far from the others ({others[0]:g} to "
+                    f"{counts[end]:,} {are} {code:g}, far from the others ({others[0]:g} to "
                     f"{others[-1]:g}); if it stands for a missing one, --missing {code:g} leaves "
                     "these rows out"
                 )

@@ -182,8 +182,9 @@ def run_audit(
     """A lower bound on what messages tell of one reward, by `runs` on each of two data sets.
 
     As `posse audit`, which by default makes no runs once coupled runs have refuted the claim, and
-    with `runs` makes them all the same. The field's noise, where python-dp is installed, has no
-    seed, so that figures differ a little from audit to audit.
+    with `runs` makes them all the same; the name `posse.audit` is that of the package. The field's
+    noise, where python-dp is installed, has no seed, so that figures differ a little from audit to
+    audit.
 
     `asked` are `epsilon`, `delta`, `sees`, `watched`, `cases` and `budget`, the seconds of
     `--search`. What was found is `word` and `says`, with `finding` as a bool.

@@ -57,7 +57,7 @@ def test_the_receipt_says_what_was_left_out_and_what_is_doubtful(folder) -> None
     log = logged(folder / "table.csv", Chosen())
     assert log.left_out == {"no reward in the column 'rewards'": 2, "another number of cells": 1}
     assert log.examples["no reward in the column 'rewards'"] == "row 2, column 'rewards': ''"
-    assert log.doubtful[0] == "1 rows are as another row in every column; all are kept"
+    assert log.doubtful[0] == "1 row is as another row in every column; all are kept"
     movies = logged(folder / "ratings.csv", Chosen())
     assert keep_commonest(movies, 1) == ["50"]
     assert (movies.arms, movies.left_out) == (["50", "50"], {"of 1 rarer arms": 1})

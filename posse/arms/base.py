@@ -10,6 +10,7 @@ from msgspec import Meta
 
 from posse.arms.persons import Persons
 from posse.errors import ArmsError
+from posse.measure.numbers import counted
 from posse.protocol.arrays import BoolArray, FloatArray
 from posse.protocol.machine import MOST_ARMS, peer_name
 
@@ -290,9 +291,8 @@ class LabMeans(SimulatedArms, frozen=True, kw_only=True):
         if isinstance(self.means, RandomMeans) or not isinstance(self.means[0], list):
             return
         if len(self.means) != agents:
-            raise ValueError(
-                f"means has {len(self.means)} rows for {agents} agents; give one row per agent"
-            )
+            rows = counted(len(self.means), "row")
+            raise ValueError(f"means has {rows} for {agents} agents; give one row per agent")
 
 
 def rescale(rewards: FloatArray, clip: tuple[float, float] | None) -> FloatArray:

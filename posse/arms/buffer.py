@@ -6,6 +6,7 @@ import numpy as np
 from mypy_extensions import mypyc_attr
 
 from posse.arms import Arms
+from posse.measure.numbers import counted
 from posse.protocol.arrays import FloatArray
 from posse.protocol.machine import Explore, Pull, Pulled
 
@@ -135,5 +136,6 @@ class RewardBuffer:
                 remaining = (self._arms.remaining(k) or 0) + self.held(k)
                 needed = times * arms.count(k)
                 if k in self._finite and remaining < needed:
-                    return f"arm {k} has {remaining} rewards left and {needed} are needed"
+                    left = counted(remaining, "reward")
+                    return f"arm {k} has {left} left and {needed} are needed"
         return ""

@@ -8,6 +8,7 @@ from posse.arms.base import PIECE, pieces
 from posse.arms.buffer import RewardBuffer
 from posse.arms.changing import Timed
 from posse.arms.csv import CsvInSlots
+from posse.measure.numbers import counted
 from posse.protocol.arrays import FloatArray
 from posse.protocol.machine import Pull, Pulled
 
@@ -34,7 +35,7 @@ class TimedBuffer(RewardBuffer):
         left, needed = self._timed.remaining(arms[0]), times * len(arms)
         if left is None or needed <= left:
             return ""
-        return f"the log has {left} slots left and {needed} are needed"
+        return f"the log has {counted(left, 'slot')} left and {needed} are needed"
 
     def peek(self, arms: tuple[int, ...], times: int) -> FloatArray:
         """Pull, and keep the rewards for `take`."""

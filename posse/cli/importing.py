@@ -2,9 +2,11 @@
 
 import csv
 import math
+import shlex
+import sys
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,7 +18,7 @@ from posse.cli.listing import in_toml
 from posse.cli.options import FolderToWrite, Json, PositiveNumber, print_json, shared
 from posse.errors import InputError
 from posse.gates import files
-from posse.importing import Chosen, Logged, PolicyEstimate
+from posse.importing import Chosen, Logged, PolicyEstimate, Unsaid
 from posse.measure.numbers import counted
 from posse.spec.edge_list import read_edges
 from posse.spec.graph_file import read_graph
@@ -83,6 +85,8 @@ def import_file(
 ) -> None:
     """Write a run file of a public log or graph, with a receipt of what was read.
 
+    In a terminal it asks for what it cannot know, and says at the end which options say the same.
+
     Args:
         path: a log (CSV, Parquet, Vowpal Wabbit) or a graph
         weights: keep an edge list's third word as NAME; '' leaves it out
@@ -95,20 +99,54 @@ def import_file(
     folder = out or Path(stem or "imported")
     if folder.exists() and any(folder.iterdir() if folder.is_dir() else [1]):
         raise InputError(f"{folder} exists already; choose another folder with --out")
+    answers: dict[str, str] = {}
+    while True:
+        try:
+            told = _receipt(path, folder, columns, weights, graph=graph)
+            break
+        except Unsaid as unsaid:
+            if how.json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+                raise
+            said = answers[unsaid.option] = _answer(unsaid)
+            if unsaid.option == "weights":
+                weights = said
+            else:
+                given: Any = int(said) if unsaid.option == "arms" else said
+                columns = replace(columns, **{unsaid.option: given})
+    files.write(folder / "receipt.json", msgspec.json.format(msgspec.json.encode(told)))
+    if how.json:
+        print_json(told)
+    else:
+        print("\n".join(_lines(told)))
+    if answers:
+        options = (word for name, said in answers.items() for word in (f"--{name}", said))
+        print(f"  asked        posse import {shlex.join([str(path), *options])}")
+
+
+def _receipt(
+    path: Path, folder: Path, columns: ColumnOptions, weights: str | None, *, graph: bool
+) -> Receipt:
     kind = importing.look(path)
     asked = columns.arm or columns.reward
     table = kind == "columns" and (
         graph or not (asked or importing.ends_of(path, kind, columns.separator) is None)
     )
     if table or (kind == "graph" and not asked):
-        told = _graph(path, folder, weights, columns if table else None)
-    else:
-        told = _log(path, folder, columns)
-    files.write(folder / "receipt.json", msgspec.json.format(msgspec.json.encode(told)))
-    if how.json:
-        print_json(told)
-    else:
-        print("\n".join(_lines(told)))
+        return _graph(path, folder, weights, columns if table else None)
+    return _log(path, folder, columns)
+
+
+def _answer(unsaid: Unsaid) -> str:
+    """What the user types; the error if that is nothing, or no number where one is asked for."""
+    print(unsaid)
+    try:
+        said = input(f"{unsaid.question} ").strip()
+    except EOFError:
+        raise unsaid from None
+    number = said.isdecimal() and int(said) > 1
+    if not (number if unsaid.option == "arms" else said or unsaid.option == "weights"):
+        raise unsaid
+    return said
 
 
 def _chosen(columns: ColumnOptions) -> Chosen:
@@ -130,7 +168,8 @@ def _log(path: Path, folder: Path, columns: ColumnOptions) -> Receipt:
     if many < 2:
         raise InputError(f"{path} has one arm, '{log.arms[0]}'; a bandit needs two")
     if columns.arms is None and many > _MOST_ARMS:
-        raise InputError(f"{path} has {many:,} arms; say by --arms N how many of the commonest")
+        text = f"{path} has {many:,} arms; say by --arms N how many of the commonest"
+        raise Unsaid(text, "arms", "How many of the commonest?")
     arms = importing.keep_commonest(log, columns.arms or many)
     low, high = min(log.rewards), max(log.rewards)
     clip = "" if low >= 0 and high <= 1 else f"clip = [{low!r}, {high!r}]\n"
@@ -201,8 +240,11 @@ def _graph(path: Path, folder: Path, weights: str | None, columns: ColumnOptions
             graph = read_edges(content, None, weights)
     except (GraphError, OSError, UnicodeDecodeError) as error:
         said = str(error).replace('weights = "NAME"', "--weights NAME")
-        said = said.replace('weights = ""', "--weights ''")
-        raise InputError(f"{path}: {said}") from None
+        said = f"{path}: " + said.replace('weights = ""', "--weights ''")
+        if weights is None and "--weights" in said:
+            question = "What is the third word called (empty: leave it out)?"
+            raise Unsaid(said, "weights", question) from None
+        raise InputError(said) from None
     agents = graph.agents
     files.make_folder(folder, inside=True)
     files.write(copied, content)
@@ -248,7 +290,8 @@ def _lines(told: Receipt) -> list[str]:
         lines.append(f"  rows         {told.read:,} read, {told.used:,} used")
     for reason, count in told.left_out.items():
         example = told.examples.get(reason, "")
-        lines.append(f"  left out     {count:,} {reason}" + f" ({example})" * bool(example))
+        said = reason.replace("edges ", "edge ", 1) if count == 1 else reason
+        lines.append(f"  left out     {count:,} {said}" + f" ({example})" * bool(example))
     lines += [f"  changed      {text}" for text in told.changed]
     lines += [f"  doubtful     {text}" for text in told.doubtful]
     for one in told.estimates:

@@ -13,6 +13,7 @@ from posse.durable import programme
 from posse.durable.ledger import Ledger
 from posse.durable.lifetime import SUFFIX, read
 from posse.gates.shown import printable
+from posse.measure.numbers import counted
 from posse.protocol.privacy import format_cost
 
 
@@ -85,7 +86,7 @@ def _declare(file: Path, plan: Path, events: Path | None, delta: float, *, json:
     console = Console(markup=False, emoji=False, highlight=False)
     console.print(table)
     console.print(
-        f"declared {len(rows)} runs over {log}: together at most "
+        f"declared {counted(len(rows), 'run')} over {log}: together at most "
         f"{format_cost(declared.total(delta), delta)} for one "
         f"{'person' if declared.persons else 'reward'}, by the distribution of their "
         "losses; a run that is not as declared is admitted as if each were chosen after the last"

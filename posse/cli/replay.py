@@ -9,6 +9,7 @@ from cyclopts import Parameter
 from posse.cli.options import Settings, WholeNumber, console, parsed, real
 from posse.errors import InputError
 from posse.gates import files
+from posse.measure.numbers import counted
 from posse.plan import prepare
 from posse.protocol.machine import COORDINATOR
 from posse.security import keys as key_files
@@ -34,6 +35,7 @@ def replay(
     why: bool = False,
     keys: Annotated[Path | None, Parameter(metavar="DIR")] = None,
     file: Annotated[Path | None, Parameter(metavar="FILE")] = None,
+    captured: Annotated[Path | None, Parameter(metavar="FRAMES")] = None,
     settings: Settings = Settings(),
 ) -> None:
     """Show a machine's state at a time of its run.
@@ -46,13 +48,18 @@ def replay(
         why: show the messages and rewards that led to its last decision until then
         keys: of a journal whose agent signs: its folder of keys
         file: of a journal whose system is one's own: the agent's run file (TOML)
+        captured: of a run of the lab: check that its messages are those of this capture
     """
     if not place.exists():
         raise InputError(
             f"{place} is not there; name a run's folder or file, or an agent's journal"
         )
+    compare = None
     if place.is_dir() or place.suffix == ".toml":
-        trace = _of_lab(place, settings, agent, run, until)
+        if captured is not None:
+            files.require_files(captured)
+            compare = retrace.SameMessages(captured, run)
+        trace = _of_lab(place, settings, agent, run, until, compare)
     else:
         if file is not None:
             prepare(file)
@@ -70,13 +77,20 @@ def replay(
     say(f"{trace.name} at {trace.now:,.10g}, after {trace.kinds.total():,} events")
     for name, value in trace.state():
         say(f"  {name}: {value}")
+    if captured is not None and compare is not None:
+        say(f"  {counted(compare.same, 'message')} up to then as in {captured}")
     if why:
         say()
         _say_why(trace, say)
 
 
 def _of_lab(
-    place: Path, settings: Settings, agent: int | None, run: int, until: float
+    place: Path,
+    settings: Settings,
+    agent: int | None,
+    run: int,
+    until: float,
+    compare: retrace.SameMessages | None,
 ) -> retrace.Trace:
     file = place / "spec.toml" if place.is_dir() else place
     files.require_files(file)
@@ -84,7 +98,7 @@ def _of_lab(
     rank = agent
     if rank is None:
         rank = COORDINATOR if plan.system.server is not None else 0
-    return retrace.of_lab(plan, rank, run=run, until=until)
+    return retrace.of_lab(plan, rank, run=run, until=until, compare=compare)
 
 
 def _say_why(trace: retrace.Trace, say: retrace.Say) -> None:

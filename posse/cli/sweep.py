@@ -19,7 +19,7 @@ from posse.durable.sweep import At, PointResult, SweepDirectory, Task
 from posse.errors import PosseError, RunFailed, SpecError
 from posse.gates import files, locks
 from posse.log import complain, remark
-from posse.measure.numbers import with_interval
+from posse.measure.numbers import counted, with_interval
 from posse.progress import Progress
 from posse.spec.runfile import parsed
 
@@ -199,7 +199,7 @@ def _answer(point: PointResult) -> tuple[str, str, str]:
     right = point.summary.get("right")
     statuses = Counter(point.statuses).most_common()
     ended = ", ".join(f"{status} {n}" if len(statuses) > 1 else status for status, n in statuses)
-    failed = f"failed after {point.runs} runs" if point.runs else "failed"
+    failed = f"failed after {counted(point.runs, 'run')}" if point.runs else "failed"
     return (
         answers or "–",
         f"{right.mean * right.n:.0f} of {right.n}" if right is not None else "–",

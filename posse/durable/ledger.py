@@ -47,6 +47,7 @@ from posse.gates.databases import connect, plain, read_only
 from posse.gates.files import require_files
 from posse.gates.locks import take
 from posse.hosts.spending import LedgerHeads, RowsByArm, Spending, SpendingRequest
+from posse.measure.numbers import counted
 from posse.protocol.accounting import Losses, admits, together
 from posse.protocol.errors import LocalProtocolError
 from posse.protocol.privacy import format_cost
@@ -300,10 +301,10 @@ class Ledger(Spending):
         run, rewards, ended = begun
         if rewards or ended:
             raise PosseError(
-                f"{self._path} has {rewards} rewards that this agent used in this very run, of "
-                "which its journal knows nothing: it is torn, or a copy of an earlier one, so this "
-                "agent takes no further part in the run; remove the journal, and start it again "
-                "for the next"
+                f"{self._path} has {counted(rewards, 'reward')} that this agent used in this very "
+                "run, of which its journal knows nothing: it is torn, or a copy of an earlier one, "
+                "so this agent takes no further part in the run; remove the journal, and start it "
+                "again for the next"
             )
         return int(run)
 

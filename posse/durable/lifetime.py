@@ -15,6 +15,7 @@ from posse.errors import InputError
 from posse.gates import files
 from posse.gates.databases import read_only
 from posse.gates.decode import Packed
+from posse.measure.numbers import counted
 from posse.protocol.accounting import Losses, together
 from posse.protocol.privacy import Guarantee, format_cost
 
@@ -102,16 +103,15 @@ class Lifetime(msgspec.Struct, frozen=True, kw_only=True):
         """A summary in one sentence."""
         runs = [run for run in self.runs if run.rewards]
         used = (
-            f"{self.rows} rows"
+            counted(self.rows, "row")
             if self.rows is not None
-            else f"{sum(r.rewards for r in runs)} rewards"
+            else counted(sum(r.rewards for r in runs), "reward")
         )
         cost = f"at most {format_cost(self.epsilon, self.delta)} for one reward"
         bare = f"; {self.unprotected} were used without any ε" if self.unprotected else ""
-        counted = f"{len(runs)} run{'s' * (len(runs) != 1)}"
         exact = f", by the distribution of their losses {self.exact.number}" if self.exact else ""
         persons = f"; {self.persons.says}" if self.persons is not None else ""
-        return f"{counted} used {used} so far, {cost}{exact}{bare}{persons}"
+        return f"{counted(len(runs), 'run')} used {used} so far, {cost}{exact}{bare}{persons}"
 
 
 def read(path: Path) -> Lifetime:

@@ -29,6 +29,7 @@ from posse.gates.decode import Packed
 from posse.gates.files import require_files
 from posse.gates.locks import take
 from posse.hosts.spending import SpendingRequest
+from posse.measure.numbers import counted
 from posse.protocol.accounting import Losses, admits, together
 from posse.protocol.privacy import Guarantee
 from posse.spec.privacy import PrivacySpec
@@ -98,10 +99,10 @@ class PersonsCost(msgspec.Struct, frozen=True, kw_only=True):
     def says(self) -> str:
         """A summary, for the end of a sentence."""
         cost = self.cost.number if self.cost is not None else "no ε"
-        held = f" (with {self.held} rows that runs hold which have not ended)" if self.held else ""
-        return (
-            f"of {self.persons} persons, at most {self.rows} rows and {cost} for one person{held}"
-        )
+        rows = counted(self.held, "row")
+        held = f" (with {rows} that runs hold which have not ended)" if self.held else ""
+        whose, most = counted(self.persons, "person"), counted(self.rows, "row")
+        return f"of {whose}, at most {most} and {cost} for one person{held}"
 
 
 class PersonsLedger:

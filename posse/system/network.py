@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from posse.measure.numbers import counted
 from posse.results.record import NetworkFacts
 from posse.topologies.graphs import Graph, from_edges
 
@@ -26,10 +27,8 @@ class Network:
     def fault(self, agents: int) -> str:
         """What is wrong with this network of this many agents, to end a sentence with; else ""."""
         if not len(self.neighbours) == len(self.knowledge) == agents:
-            rows = (
-                f"{len(self.neighbours)} rows of neighbours and {len(self.knowledge)} of knowledge"
-            )
-            return f"has {rows} for {agents} agents"
+            rows = f"{counted(len(self.neighbours), 'row')} of neighbours"
+            return f"has {rows} and {len(self.knowledge)} of knowledge for {agents} agents"
         ranks: list[Any] = [n for near in self.neighbours for n in near]
         if any(type(n) is not int for n in ranks):
             return "has neighbours that are no ints; make them so by int() or an array's tolist()"

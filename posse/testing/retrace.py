@@ -23,12 +23,14 @@ from posse import system as systems
 from posse.agent.host import AgentHost
 from posse.agent.recovery import Beginning, outside_agent
 from posse.arms import ArmsSpec, LiveArms, RealArms
+from posse.durable import frames
 from posse.durable.checkpoint import read as read_checkpoint
 from posse.durable.journal import FRAME, STEPS, Journal, owner_of
 from posse.durable.recording import record_sources
 from posse.engines import memory
 from posse.errors import InputError, PosseError
 from posse.gates import files
+from posse.gates.decode import unpacked
 from posse.gates.shown import printable
 from posse.hosts.spending import NOT_KEPT, Spending
 from posse.plan import Plan
@@ -46,8 +48,10 @@ from posse.protocol.machine import (
     Stopwatch,
     peer_name,
 )
+from posse.protocol.message import Plane
 from posse.protocol.orders import unsealed
 from posse.protocol.script import ScriptMachine
+from posse.protocol.wire import HEADER, read_header
 from posse.system.reading import are_floats, unpack
 from posse.system.record import System
 from posse.system.shapes import Alone
@@ -192,8 +196,57 @@ def _watching(system: System, trace: Trace) -> System:
     return replace(system, shape=shape)
 
 
-def of_lab(plan: Plan, rank: int, *, run: int = 0, until: float = math.inf) -> Trace:
-    """Play run `run` of a lab's plan again, and watch the machine of `rank` up to `until`."""
+class SameMessages:
+    """Compares the messages of a run that is played again with those of its capture, by link.
+
+    `same` counts those that are equal. A capture may be of one process alone.
+    """
+
+    def __init__(self, path: Path, run: int) -> None:
+        self._path, self.same = path, 0
+        self._said: dict[tuple[int | None, int | None], deque[tuple[str, list[Any]]]] = {}
+        for frame in frames.select(frames.read(path), plane="data", run=run):
+            if not frame.resent:
+                link = self._said.setdefault((frame.source, frame.target), deque())
+                link.append((frame.kind, list(frame.fields)))
+        if not self._said:
+            raise InputError(f"{path} has no message of run {run}")
+
+    def __call__(self, source: int | None, target: int | None, data: bytes) -> None:
+        """Take a frame of the run that is played."""
+        said = self._said.get((source, target))
+        if not said or read_header(data).plane != Plane.DATA:
+            return
+        kind, *given = unpacked(data[HEADER.size :])
+        if (kind, given) != said[0]:
+            raise InputError(
+                f"{self._path} is not of this run: message {self.same + 1} that is compared, of "
+                f"{peer_name(source)} to {peer_name(target)}, is {said[0][0]} there and {kind} "
+                "here, or has other values; name the run file, the run and the version that made it"
+            )
+        said.popleft()
+        self.same += 1
+
+    def require_all(self) -> None:
+        """`InputError` if the run, which has ended, did not say all that the capture has."""
+        if left := sum(map(len, self._said.values())):
+            raise InputError(
+                f"{self._path} is not of this run, which lacks {left:,} of its messages"
+            )
+
+
+def of_lab(
+    plan: Plan,
+    rank: int,
+    *,
+    run: int = 0,
+    until: float = math.inf,
+    compare: SameMessages | None = None,
+) -> Trace:
+    """Play run `run` of a lab's plan again, and watch the machine of `rank` up to `until`.
+
+    `compare` hears all messages up to then.
+    """
     if plan.field:
         raise InputError(
             "a run of the field cannot be played again from its run file: nobody has its rewards; "
@@ -209,7 +262,9 @@ def of_lab(plan: Plan, rank: int, *, run: int = 0, until: float = math.inf) -> T
     trace = Trace(rank, until)
     watched = replace(plan, system=_watching(plan.system, trace))
     with systems.standing_for(plan.spec.system, watched.system), suppress(_Reached):
-        memory.run(watched, run)
+        memory.run(watched, run, tap=compare)
+        if compare is not None:
+            compare.require_all()
     return trace
 
 

@@ -110,7 +110,7 @@ def test_the_word_unlimited_is_kept_and_counted(log: Path) -> None:
     book = read(log)
     assert (book.rows, book.epsilon) == (1, 1.5)
     assert book.delta == pytest.approx(3e-6)
-    assert book.says == "3 runs used 1 rows so far, at most ε = 1.5, δ = 3e-06 for one reward"
+    assert book.says == "3 runs used 1 row so far, at most ε = 1.5, δ = 3e-06 for one reward"
 
 
 def test_rows_drawn_with_replacement_are_counted_as_rewards(log: Path) -> None:

@@ -38,7 +38,7 @@ from tests.support.runfile import GOOD, changed
         ("arms.means", np.array([0.7, np.nan]), r"arms\.means\[1\]: nan is not a finite number"),
         ("arms.means", [0.7, 1.3], r"arms: means\[1\] has 1\.3; it must lie in \[0\.0, 1\.0\]"),
         ("arms.means", [0.7], r"arms: means names 1 arm\(s\); a bandit needs at least 2"),
-        ("arms.means", [[0.7, 0.5]], r"arms: means has 1 rows for 8 agents"),
+        ("arms.means", [[0.7, 0.5]], r"arms: means has 1 row for 8 agents"),
         ("arms.kind", "bernouli", r"arms\.kind: 'bernouli' is not known; did you mean 'bernoulli'"),
         ("arms", {"kind": "gaussian", "means": [1.0, 2.0]}, r"arms\.clip: .*set clip = \[lo, hi\]"),
         ("topology", {"kind": "ring"}, r"topology: is not used by dp-mase"),

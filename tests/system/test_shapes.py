@@ -88,7 +88,7 @@ def test_a_package_that_cannot_be_imported_is_named_and_hides_no_other(
     ("network", "said"),
     [
         (None, "is None; it must be a Network"),
-        (Network([()], [{}]), "has 1 rows of neighbours and 1 of knowledge for 2 agents"),
+        (Network([()], [{}]), "has 1 row of neighbours and 1 of knowledge for 2 agents"),
         (Network([(1,), (2,)], [{}, {}]), "has neighbours that do not exist"),
         (Network([(1,), (-1,)], [{}, {}]), "has neighbours that do not exist"),
         (Network([tuple(np.array([1])), (0,)], [{}, {}]), "has neighbours that are no ints; make"),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import posse
 from posse.agent.recovery import Beginning
 from posse.cli.main import main
 from posse.coordinator.setups import agent_setups
@@ -73,6 +74,27 @@ def test_a_decision_comes_with_the_messages_that_led_to_it() -> None:
     ((decision, before),) = retrace.of_lab(plan(), 2, until=1.0).why()
     assert isinstance(decision.effects[0], Pull)
     assert len(before) == 1
+
+
+def test_a_run_that_is_played_again_says_what_its_capture_says(tmp_path: Path) -> None:
+    file, other = tmp_path / "run.frames", tmp_path / "other.frames"
+    posse.run(plan(repeat=2).spec, capture=file, engine="processes")
+    same = retrace.SameMessages(file, 1)
+    retrace.of_lab(plan(), 2, run=1, compare=same)
+    assert same.same == 6  # each agent's means, and the server's answer
+    early = retrace.SameMessages(file, 1)
+    retrace.of_lab(plan(), 2, run=1, until=1.0, compare=early)
+    assert early.same == 0
+    for changed in ({"seed": 2}, {"agents": {"count": 2}}):
+        with pytest.raises(InputError, match="not of this run"):
+            retrace.of_lab(plan(**changed), 1, run=1, compare=retrace.SameMessages(file, 1))
+    with pytest.raises(InputError, match="no message of run 2"):
+        retrace.SameMessages(file, 2)
+    said = retrace.SameMessages(file, 1)
+    posse.run(plan(agents={"count": 4}).spec, capture=other)
+    with pytest.raises(InputError, match="not of this run"):
+        retrace.of_lab(plan(), 1, compare=retrace.SameMessages(other, 0))
+    assert said.same == 0
 
 
 def test_who_is_not_there_or_not_known_any_more_is_said() -> None:
