@@ -153,9 +153,9 @@ class Noisy(NamedTuple):
 
 
 class Ended(Message, frozen=True):
-    """A script has returned: those with neighbours wait for nothing more of its agent or server."""
+    """A script with neighbours has returned: nobody waits for anything more of it."""
 
-    reveals = "that the agent has ended"
+    reveals = "that the agent, or the server, has ended"
 
 
 class NobodyLeft(Exception):
@@ -244,7 +244,7 @@ class ScriptMachine:
         """How many of these next activations pass before the script acts."""
         if not isinstance(self._wait, PullUntil):
             raise LocalProtocolError(f"{self._name}: write PullUntil(arms, acts) for Explore(arms)")
-        turns = rewards.shape[1]
+        turns: int = rewards.shape[1]
         for ahead in (turns,) if turns <= _NEAR else (_NEAR, turns):
             acts = np.asarray(self._wait.acts(rewards[:, :ahead]), dtype=bool)
             if acts.shape != (ahead,):

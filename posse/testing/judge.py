@@ -38,6 +38,9 @@ from posse.testing.simulator.many import simulate
 SEEDS, MESSAGES = 100, 60
 """Drawn faults, and messages that mean nothing, that a system is tried with."""
 
+_RUNS = 200
+"""Runs on each of two data sets, if so many can refute the claim."""
+
 _FILL: dict[str, Any] = {"horizon": 100, "epsilon": 1.0, "v": 1.2, "gamma": 1}
 """Parameters that a system may require, in a run that the judge makes itself."""
 
@@ -376,7 +379,9 @@ def _audited(judged: Judge) -> Iterator[str]:
     if claim.mechanism == "none" or (claim.epsilon is None and claim.guess is None):
         raise NotTried("it claims nothing that an audit tests")
     names = noise.names() if noise.is_here() else ""
-    audit = Audit(plan=judged.plan, runs=200, jobs=judged.jobs, noise=names)
+    audit = Audit(plan=judged.plan, runs=_RUNS, jobs=judged.jobs, noise=names)
+    if names and audit.hopeless:  # counting takes minutes; coupled runs may refute any claim
+        audit = dataclasses.replace(audit, runs=0)
     document = audit.document()
     if document.word == "refuted":
         yield f"refuted: {document.says}"
