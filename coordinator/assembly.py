@@ -55,9 +55,11 @@ def complete_record(
     reports = [reported.get(n, silence) for n in agents]
     delays = {(source, COORDINATOR): by for source, by in endpoint.delays.items()}
     for rank, report in enumerate(reports):
-        delays |= {(source, rank): Counter(by) for source, by in report.delays.items()}
+        if report.delays:
+            delays |= {(source, rank): Counter(by) for source, by in report.delays.items()}
+        if report.refused:
+            endpoint.refused.update(report.refused)
         endpoint.meter.add(report.links)
-        endpoint.refused.update(report.refused)
     record.delay = _delay(delays)
     _add_seen(plan, record, endpoint, shared)
     if plan.field:
@@ -129,7 +131,8 @@ def _add_reported(
     """Add what the agents of a lab report, in the order of their ranks."""
     in_slots = plan.clock == "slots"
     if shared is None:
-        pulls = np.array([np.frombuffer(report.pulls, dtype="<i8") for report in reports])
+        packed = b"".join(report.pulls for report in reports)
+        pulls = np.frombuffer(packed, dtype="<i8").reshape(len(reports), -1)
         add_pulls(record, pulls, [report.activations for report in reports])
         record.slots = max(report.slots for report in reports) if in_slots else None
     if not in_slots:
@@ -140,13 +143,20 @@ def _add_reported(
         record.delay = record.delay or Delay()
         record.delay.taken = taken
     if (privacy := record.privacy) is not None:
-        privacy.spent_per_agent = [
-            total_cost(report.releases, plan.reward_claim.delta) for report in reports
-        ]
+        privacy.spent_per_agent = _spent(reports, plan.reward_claim.delta)
         privacy.releases_per_agent = [sum(r.times for r in report.releases) for report in reports]
     record.resources = _resources([report.resources for report in reports])
     record.agent_logs = [report.log for report in reports]
     record.ledgers = [report.releases for report in reports]
+
+
+def _spent(reports: list[control.Report], delta: float | None) -> list[float]:
+    """What each agent's releases cost; agents of this process may share their list."""
+    costs: dict[int, float] = {}
+    for report in reports:
+        if (own := id(report.releases)) not in costs:
+            costs[own] = total_cost(report.releases, delta)
+    return [costs[id(report.releases)] for report in reports]
 
 
 def no_report(arms: int) -> control.Report:
@@ -192,9 +202,9 @@ def _add_rewards(
     spec: RunSpec, record: RunRecord, reports: list[control.Report], shared: GroupArms | None
 ) -> None:
     """Add an estimate of each arm that was pulled and, without known means, the rewards."""
-    told = [np.frombuffer(report.rewards, dtype="<f8") for report in reports if report.rewards]
-    none = np.zeros(2 * spec.arms.arm_count())
-    given, earned = np.sum([none, *told], axis=0).reshape(-1, 2).T
+    told = b"".join([bytes(16 * spec.arms.arm_count()), *(report.rewards for report in reports)])
+    sums = np.frombuffer(told, dtype="<f8").reshape(-1, 2 * spec.arms.arm_count()).sum(axis=0)
+    given, earned = sums.reshape(-1, 2).T
     if shared is not None:
         given, earned = shared.drawn, shared.sums
     deviation = UNIT if spec.arms.unit_interval else getattr(spec.arms, "sd", None)

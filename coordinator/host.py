@@ -42,6 +42,8 @@ from posse.protocol.machine import (
     PeerLost,
     Received,
     Regrouped,
+    ServerEffects,
+    ServerMachine,
     Started,
 )
 from posse.protocol.message import Message, Plane
@@ -407,21 +409,35 @@ class CoordinatorHost:
         self.attendance.note_progress(0, slot)
         self.observe(self)
 
-    def conclude(self, answers: Sequence[int | None], reports: Iterable[control.Report]) -> None:
+    @property
+    def machine(self) -> ServerMachine:
+        """The server's machine."""
+        return self._server.machine
+
+    def decided(self, effects: ServerEffects, slot: float) -> None:
+        """Carry out what the server's machine answers, in this slot."""
+        self._server.clock.note_progress(slot)
+        self._server.carry_out(effects)
+
+    def conclude(
+        self, answers: Sequence[int | None], reports: Iterable[control.Report]
+    ) -> RunRecord:
         """Make the record of a run from what such agents answer and report, by rank.
 
         It is this process that measured it, so only its bytes are counted, and nothing is checked.
         """
+        now, attendance, count = self.now, self.attendance, self._endpoint.meter.count
         for rank, arm in enumerate(answers):
-            self.attendance.finish(rank, arm, "", self.now)
-            self._gone(PeerFinished(rank), self.now)
+            attendance.finish(rank, arm, "", now)
+            self._gone(PeerFinished(rank), now)
         for rank, report in enumerate(reports):
             for part in control.in_parts(report):
-                frame = encode(part, self.serial, rank, 0, self.now, 0)
-                self._endpoint.meter.count(rank, COORDINATOR, type(part), frame)
-            self.attendance.reported(rank, report)
+                count(rank, COORDINATOR, type(part), encode(part, self.serial, rank, 0, now, 0))
+            attendance.reported(rank, report)
         self._server.close_if_complete()
         self.observe(self)
+        assert self._server.record is not None
+        return self._server.record
 
     def _refuse(self, rank: int, error: RemoteProtocolError) -> None:
         self.refused[error.reason] += 1

@@ -109,8 +109,8 @@ class Server:
         if plan.system.shares_arms:
             self._spending = chance.spending(plan.spec.arms, plan.spec.base)
             self.arms = _shared_arms(plan, chance, self._spending)
-        self._machine = _machine(plan, network, chance)
-        self._patient = as_patient(self._machine)
+        self.machine = _machine(plan, network, chance)
+        self._patient = as_patient(self.machine)
         self.clock = _run_clock(plan, self.arms, chance.sources)
         self.conductor = self.clock if isinstance(self.clock, Conductor) else None
 
@@ -122,13 +122,13 @@ class Server:
 
     def missing(self) -> list[int]:
         """The agents whose message the machine needs to go on, if it can name them."""
-        if self._answer is not None or not isinstance(self._machine, GatheringMachine):
+        if self._answer is not None or not isinstance(self.machine, GatheringMachine):
             return []
         try:
-            return list(self._machine.missing())
+            return list(self.machine.missing())
         except (Exception, SystemExit) as error:
             raise RunFailed.from_reason(
-                defect.report("the coordinator", error, self._machine)
+                defect.report("the coordinator", error, self.machine)
             ) from error
 
     def fire(self) -> None:
@@ -157,23 +157,24 @@ class Server:
             return
         try:
             try:
-                effects = self._machine.handle(event, self.clock.now if now is None else now)
+                effects = self.machine.handle(event, self.clock.now if now is None else now)
             except RemoteProtocolError as error:
                 if isinstance(event, (Started, Pulled, TimerFired)):
-                    raise own_refusal_error(self._machine, event, error) from error
+                    raise own_refusal_error(self.machine, event, error) from error
                 raise
             if not isinstance(effects, (list, tuple)):
-                raise no_effects_error(self._machine, effects)
+                raise no_effects_error(self.machine, effects)
             if effects:
-                self._carry_out(effects)
+                self.carry_out(effects)
         except (RemoteProtocolError, PosseError):
             raise
         except (Exception, SystemExit) as error:
             raise RunFailed.from_reason(
-                defect.report("the coordinator", error, self._machine)
+                defect.report("the coordinator", error, self.machine)
             ) from error
 
-    def _carry_out(self, effects: ServerEffects) -> None:
+    def carry_out(self, effects: ServerEffects) -> None:
+        """Carry out what the machine answers."""
         for effect in effects:
             if type(effect) is Send:
                 self._send(effect)
@@ -200,7 +201,7 @@ class Server:
                 self._answer, self.timer = effect, math.inf
                 self.end_if_done()
             else:
-                assert_never_effect(effect, self._machine, "the coordinator's", ServerEffect)
+                assert_never_effect(effect, self.machine, "the coordinator's", ServerEffect)
 
     def send(self, to: int, message: Message) -> None:
         """Send an agent a message."""

@@ -401,7 +401,7 @@ class ResourceUse(msgspec.Struct, frozen=True, array_like=True):
     proportional_bytes: Whole
 
 
-class LinkCount(msgspec.Struct, frozen=True, array_like=True):
+class LinkCount(msgspec.Struct, frozen=True, array_like=True, order=True):
     """What one sender sent to one target, a row of `posse.measure.traffic`."""
 
     source: AnyRank
@@ -411,6 +411,18 @@ class LinkCount(msgspec.Struct, frozen=True, array_like=True):
     messages: Count
     payload_bytes: Count
     frame_bytes: Count
+
+    def plus(self, other: "LinkCount") -> "LinkCount":
+        """This and another count of the same link and kind."""
+        return LinkCount(
+            self.source,
+            self.target,
+            self.plane,
+            self.kind,
+            self.messages + other.messages,
+            self.payload_bytes + other.payload_bytes,
+            self.frame_bytes + other.frame_bytes,
+        )
 
 
 _MANY = Meta(max_length=MOST_ITEMS)
@@ -461,6 +473,10 @@ class ReportRows(Unclaimed, frozen=True):
 
 def in_parts(report: Report) -> Iterator[ReportRows | Report]:
     """A report as messages of which each is small enough: a long run has a release per slot."""
+    longest = max([len(report.releases), *map(len, report.log.values())])
+    if longest <= _ROWS and len(report.rewards) <= _LONG:
+        yield report
+        return
     releases, log = report.releases, {table: [*rows] for table, rows in report.log.items()}
     while len(releases) > _ROWS:
         yield ReportRows(releases[:_ROWS], {})

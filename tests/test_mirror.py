@@ -88,6 +88,8 @@ public names of what is tested where it is, by theme: tests/test_seam.py
 steps over arrays, held equal to machines: tests/engines/test_arrays.py
     posse/system: steps
     systems/posse_systems/dubey2020: byzantine_steps robust_steps spread steps
+    systems/posse_systems/li2022: steps travel
+    posse/engines: crowd tally
 parts of an arena, which is held as a whole: tests/arena/test_verb.py
     arena/posse_arena: apart arena entrants page rewards
 FedUCB by masked sums, beside the form that it equals: tests/arena/test_linear.py

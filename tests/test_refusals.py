@@ -84,7 +84,7 @@ def moments(name: str) -> list[Moment]:
 
     def of_server(server: Server, event: Any, now: Any = None, honest: Any = Server.tell) -> Any:
         role = plan.system.server
-        keep("server", server._machine, role and role.hears, tuple(range(4)), server.clock.now)
+        keep("server", server.machine, role and role.hears, tuple(range(4)), server.clock.now)
         return honest(server, event, now)
 
     with pytest.MonkeyPatch.context() as patch:

@@ -5,9 +5,7 @@ objects as those of machines, in the same order, and the coordinator's host make
 what each agent would report.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
-from functools import lru_cache
+from collections.abc import Iterator, Sequence
 from time import monotonic
 
 import numpy as np
@@ -18,23 +16,19 @@ from posse.arms.bernoulli import BernoulliArms
 from posse.arms.buffer import READ_AHEAD
 from posse.arms.gaussian import GaussianArms
 from posse.clocks.immediate import SAY_EVERY
-from posse.coordinator.host import CoordinatorHost
 from posse.coordinator.setups import Observer, silent
+from posse.engines.crowd import Crowd, host_of
+from posse.engines.tally import Tally
 from posse.errors import PosseError, RunFailed
 from posse.measure.account import entered
-from posse.measure.regret import Point, add_point
 from posse.plan import Plan
 from posse.protocol import control
-from posse.protocol.arrays import FloatArray, IntArray
-from posse.protocol.control import LinkCount
+from posse.protocol.arrays import FloatArray
 from posse.protocol.machine import COORDINATOR
-from posse.protocol.message import kind_name
-from posse.protocol.wire import HEADER, measure_payloads
 from posse.results.record import RunRecord
 from posse.seeds import MOST_RUNS, Purpose, generator, generators
 from posse.system.network import Network
-from posse.system.steps import Declined, ManyRuns, Queues, Sent, Steps
-from posse.wire.sources import of_this_machine
+from posse.system.steps import Declined, ManyRuns, Queues, RunStep, Steps
 
 FEWEST_ROWS = 4
 """With fewer rows machines are as fast: NumPy takes as long for one row as for some dozens."""
@@ -66,15 +60,15 @@ def run(plan: Plan, numbers: Sequence[int], observe: Observer = silent) -> list[
     networks = [plan.network(number) for number in numbers]
     with own_code.aside():
         try:
-            rows = _Rows(plan, numbers)
             variant = "corrected" if plan.system.one_form else plan.spec.variant
             steps = make(ManyRuns(plan.spec, plan.parameters, numbers, networks, variant))
-            rows.carry_out(steps)
-            curves = {name: regret.curves() for name, regret in rows.regret.items()}
-            records = [
-                _record(plan, numbers, place, networks[place], observe, rows, curves, steps)
-                for place in range(len(numbers))
-            ]
+            if isinstance(steps, Steps):
+                records = list(_Rows(plan, numbers).carry_out(steps, networks, observe))
+            else:
+                records = [
+                    _by_crowd(plan, network, number, observe, steps)
+                    for number, network in zip(numbers, networks, strict=True)
+                ]
         except Declined:
             return None
         except PosseError:
@@ -93,7 +87,6 @@ def _may_step(plan: Plan) -> bool:
         plan.system.steps is not None
         and not (spec.engine.plain or spec.engine.sign or plan.field or spec.network)
         and plan.clock == "slots"
-        and plan.system.server is None
         and isinstance(spec.arms, BernoulliArms | GaussianArms)
     )
 
@@ -117,55 +110,45 @@ class _Rows:
             READ_AHEAD,
             "u1" if getattr(arms[0], "binary", False) else "f8",
         )
-        self._first = np.arange(len(arms)) * self._count
-        self._pulls = np.zeros(len(arms) * self._count, dtype=np.int64)
-        self._earned = np.zeros(len(self._pulls))
-        self.regret = {
-            name: _Regrets(np.concatenate([of_run[name] for of_run in costs])) for name in costs[0]
-        }
+        self._plan, self._numbers = plan, numbers
+        self._tally = Tally(
+            {name: np.concatenate([of_run[name] for of_run in costs]) for name in costs[0]}
+        )
 
-    @property
-    def pulls(self) -> IntArray:
-        """How often each row pulled each arm, shape (rows, K)."""
-        return self._pulls.reshape(-1, self._count)
-
-    def rewards(self, row: int) -> FloatArray:
-        """How many rewards of each arm a row was given, and their sum, shape (K, 2)."""
-        return np.stack((self.pulls[row], self._earned.reshape(-1, self._count)[row]), axis=1)
-
-    def carry_out(self, steps: Steps) -> None:
-        """Move all rows through all slots."""
+    def carry_out(
+        self, steps: Steps, networks: Sequence[Network], observe: Observer
+    ) -> Iterator[RunRecord]:
+        """Move all rows through all slots; the record of each run."""
         for t in range(1, steps.slots + 1):
             arms = steps.choose(t)
-            pulled = self._first + arms
-            self._pulls[pulled] += 1
-            for regret in self.regret.values():
-                regret.pulled(pulled, t)
+            pulled = self._tally.first + arms
             rewards = self._rewards.take(pulled)
-            self._earned[pulled] += rewards
+            self._tally.pulled(pulled, rewards)
             steps.learn(t, arms, rewards)
+        answers = [int(arm) for arm in steps.answers()]
+        for place, network in enumerate(networks):
+            host = host_of(self._plan, network, self._numbers[place], observe)
+            for slot in sorted({min(SAY_EVERY, steps.slots), steps.slots}):
+                host.reached(float(slot))  # who observes the run hears how far it is
+            agents = self._plan.spec.agents.count
+            own = range(place * agents, (place + 1) * agents)
+            reports = (self._report(rank, row, answers[row], steps) for rank, row in enumerate(own))
+            yield host.conclude(answers[own.start : own.stop], reports)
+
+    def _report(self, rank: int, row: int, answer: int, steps: Steps) -> control.Report:
+        log: dict[str, list[list[float]]] = {}
+        for note in steps.notes(row):
+            line = self._plan.system.results.line(note, float(steps.slots))
+            log.setdefault(note.table, []).append(line)
+        sent, releases = steps.sent(row), entered(steps.releases(row))
+        return self._tally.report(rank, row, answer, sent, releases, log)
 
 
-class _Regrets:
-    """`Regret` of all rows, which pull at the same times: what a pull costs, shape (rows, K)."""
-
-    def __init__(self, costs: FloatArray) -> None:
-        self._costs = costs.ravel()
-        self.totals = np.zeros(len(costs))
-        self._points: list[Point[FloatArray]] = [(0.0, 0.0, self.totals)]
-        self._step = 0.0
-
-    def pulled(self, queues: IntArray, t: int) -> None:
-        """Each row pulled the arm of its queue in slot t."""
-        self.totals = self.totals + self._costs.take(queues)
-        self._step = add_point(self._points, (float(t), float(t), self.totals), self._step)
-
-    def curves(self) -> FloatArray:
-        """The curve of each row, shape (rows, points, 3)."""
-        curves = np.empty((len(self.totals), len(self._points), 3))
-        curves[..., :2] = [point[:2] for point in self._points]
-        curves[..., 2] = np.array([point[2] for point in self._points]).T
-        return curves
+def _by_crowd(
+    plan: Plan, network: Network, number: int, observe: Observer, step: RunStep
+) -> RunRecord:
+    crowd = Crowd(plan, network, number, observe, *rewards_of(plan, number))
+    return crowd.finish(step.carry_out(crowd))
 
 
 def rewards_of(plan: Plan, number: int) -> tuple[list[Arms], dict[str, FloatArray]]:
@@ -184,79 +167,3 @@ def rewards_of(plan: Plan, number: int) -> tuple[list[Arms], dict[str, FloatArra
     elif (means != means[0]).any():
         costs["regret_local"] = own
     return [spec.arms.of(*of_agent) for of_agent in zip(means, streams, strict=True)], costs
-
-
-def _record(
-    plan: Plan,
-    numbers: Sequence[int],
-    place: int,
-    network: Network,
-    observe: Observer,
-    rows: _Rows,
-    curves: dict[str, FloatArray],
-    steps: Steps,
-) -> RunRecord:
-    """Let the coordinator's host make the record of a run from what its agents would report."""
-    agents, slots = plan.spec.agents.count, steps.slots
-    sources = replace(of_this_machine(lambda: 0), common={}, carried=False)
-    host = CoordinatorHost(plan, network, numbers[place], sources, observe)
-    host.begin()
-    for slot in sorted({min(SAY_EVERY, slots), slots}):  # who observes the run hears how far it is
-        host.reached(float(slot))
-    answers = steps.answers()[place * agents : (place + 1) * agents]
-
-    def reports() -> Iterator[control.Report]:
-        for rank, row in enumerate(range(place * agents, (place + 1) * agents)):
-            log: dict[str, list[list[float]]] = {}
-            for note in steps.notes(row):
-                line = plan.system.results.line(note, float(slots))
-                log.setdefault(note.table, []).append(line)
-            yield control.Report(
-                pulls=rows.pulls[row].astype("<i8").tobytes(),
-                activations=slots,
-                slots=slots,
-                regret={name: float(regret.totals[row]) for name, regret in rows.regret.items()},
-                curve={name: curve[row].tobytes() for name, curve in curves.items()},
-                rewards=rows.rewards(row).astype("<f8").tobytes(),
-                links=_links(rank, int(answers[rank]), slots, steps.sent(row)),
-                delays={},
-                refused={},
-                releases=entered(steps.releases(row)),
-                log=log,
-                seconds={},
-                resources=_NO_USE,
-            )
-
-    host.conclude([int(arm) for arm in answers], reports())
-    assert host.record is not None
-    return host.record
-
-
-def _links(rank: int, answer: int, slots: int, sent: Iterable[Sent]) -> list[LinkCount]:
-    """What an agent sent, as its meter would count it."""
-    reached = slots // SAY_EVERY
-    said = [Sent(control.Finished, (COORDINATOR,), 1, _size_of_last(answer)), *sent]
-    if reached:
-        said.append(Sent(control.SlotReached, (COORDINATOR,), reached, reached * _SIGN))
-    return [
-        LinkCount(
-            rank,
-            target,
-            int(one.kind.plane),
-            kind_name(one.kind),
-            one.messages,
-            one.payload_bytes,
-            one.payload_bytes + one.messages * HEADER.size,
-        )
-        for one in said
-        for target in one.targets
-    ]
-
-
-_NO_USE = control.ResourceUse(0.0, 0, 0)
-_SIGN = measure_payloads([control.SlotReached()])
-
-
-@lru_cache(maxsize=1 << 10)
-def _size_of_last(answer: int) -> int:
-    return measure_payloads([control.Finished(answer)])

@@ -122,9 +122,13 @@ def merge(curves: list[FloatArray], by_time: bool, points: int = 200) -> list[li
     grid = np.linspace(0.0, max(curve[-1, 0] for curve in curves), points + 1)
     activations = np.zeros(len(grid))
     regret = np.zeros(len(grid))
+    last, acts, lost = b"", grid, grid
     for curve in curves:
-        activations += np.interp(grid, curve[:, 0], curve[:, 1])
-        regret += np.interp(grid, curve[:, 0], curve[:, 2])
+        if (own := curve.tobytes()) != last:  # agents that move together have the same
+            acts = np.interp(grid, curve[:, 0], curve[:, 1])
+            lost, last = np.interp(grid, curve[:, 0], curve[:, 2]), own
+        activations += acts
+        regret += lost
     axis = grid if by_time else activations
     drawn: list[list[float]] = np.stack((axis, regret), axis=1).tolist()
     return drawn

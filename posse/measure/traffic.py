@@ -3,6 +3,7 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Final
 
 from mypy_extensions import mypyc_attr
@@ -77,24 +78,26 @@ class Meter:
 
     def links(self) -> list[LinkCount]:
         """The counts so far, sorted."""
-        rows: defaultdict[tuple[int, int, int, str], list[int]] = defaultdict(lambda: [0, 0, 0])
-
-        def add(key: tuple[int, int, int, str], messages: int, payload: int, frame: int) -> None:
-            row = rows[key]
-            row[0] += messages
-            row[1] += payload
-            row[2] += frame
-
         self._count_handed()
+        rows = [*self._added]
         for (source, target, kind), row in self._counted.items():
-            payload = row.size - row.messages * HEADER.size
+            counts = row.messages, row.size - row.messages * HEADER.size, row.size
             plane, name = int(kind.plane), kind_name(kind)
             for receiver in target if isinstance(target, tuple) else (target,):
-                add((source, receiver, plane, name), row.messages, payload, row.size)
-        for link in self._added:
-            key = link.source, link.target, link.plane, link.kind
-            add(key, link.messages, link.payload_bytes, link.frame_bytes)
-        return [LinkCount(*key, *rows[key]) for key in sorted(rows)]
+                rows.append(LinkCount(source, receiver, plane, name, *counts))
+        rows.sort()
+        links = rows[:1]
+        for last, link in pairwise(rows):
+            if (
+                last.target == link.target
+                and last.source == link.source
+                and last.kind == link.kind
+                and last.plane == link.plane
+            ):
+                links[-1] = links[-1].plus(link)
+            else:
+                links.append(link)
+        return links
 
 
 def bucket(nanoseconds: int) -> int:

@@ -1,5 +1,6 @@
 """Traffic of a run: totals by plane, by kind of message and by kind of link."""
 
+from collections import defaultdict
 from collections.abc import Iterable
 
 import msgspec
@@ -19,6 +20,17 @@ class Amount(msgspec.Struct):
     messages: int | None = 0
     payload_bytes: int | None = 0
     frame_bytes: int | None = 0
+
+    def plus(self, messages: int, payload: int, frame: int) -> "Amount":
+        """This, where it is known, and so much more."""
+        return Amount(
+            (self.messages or 0) + messages,
+            (self.payload_bytes or 0) + payload,
+            (self.frame_bytes or 0) + frame,
+        )
+
+
+_UNKNOWN = Amount(None, None, None)
 
 
 class PlaneTraffic(Amount):
@@ -83,27 +95,30 @@ class Traffic(msgspec.Struct, kw_only=True):
 
 def traffic(links: Iterable[LinkCount], *, between_agents: bool = True) -> Traffic:
     """The totals of these links; `between_agents`: whether they include links between agents."""
-    planes: dict[int, list[int]] = {plane: [0, 0, 0] for plane in Plane}
-    kinds: dict[int, dict[str, list[int]]] = {plane: {} for plane in Plane}
-    up = down = across = 0
+    sums: defaultdict[tuple[int, str, bool, bool], list[int]] = defaultdict(lambda: [0, 0, 0])
     for link in links:
-        kind = kinds[link.plane].setdefault(link.kind, [0, 0, 0])
-        for amount in (planes[link.plane], kind):
-            amount[0] += link.messages
-            amount[1] += link.payload_bytes
-            amount[2] += link.frame_bytes
-        if link.plane == Plane.DATA:
-            if link.target == COORDINATOR:
-                up += link.messages
-            elif link.source == COORDINATOR:
-                down += link.messages
-            else:
-                across += link.messages
+        ends = link.source == COORDINATOR, link.target == COORDINATOR
+        amount = sums[link.plane, link.kind, *ends]
+        amount[0] += link.messages
+        amount[1] += link.payload_bytes
+        amount[2] += link.frame_bytes
 
     def total(plane: Plane, known: bool) -> PlaneTraffic:
-        messages, payload, frame = planes[plane] if known else (None, None, None)
-        by_kind = {kind: Amount(*amount) for kind, amount in kinds[plane].items()}
+        by_kind: dict[str, Amount] = {}
+        whole = Amount()
+        for (of, kind, _, _), counts in sums.items():
+            if of == plane:
+                by_kind[kind] = by_kind.get(kind, Amount()).plus(*counts)
+                whole = whole.plus(*counts)
+        messages, payload, frame = msgspec.structs.astuple(whole if known else _UNKNOWN)
         return PlaneTraffic(messages, payload, frame, by_kind)
+
+    up = down = across = 0
+    for (plane, _, downwards, upwards), (messages, _, _) in sums.items():
+        if plane == Plane.DATA:
+            up += messages * upwards
+            down += messages * (downwards and not upwards)
+            across += messages * (not downwards and not upwards)
 
     return Traffic(
         links=MessagesByLink(up, down, across if between_agents else None),

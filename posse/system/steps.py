@@ -8,13 +8,13 @@ equal, field by field. `posse.engines.arrays` carries them out, and falls back o
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from posse.protocol.arrays import FloatArray, IntArray
 from posse.protocol.log import Row
-from posse.protocol.machine import AgentMachine, Variant
+from posse.protocol.machine import AgentMachine, ServerEffects, Variant
 from posse.protocol.message import Message
 from posse.protocol.privacy import Release
 from posse.seeds import Purpose, generator, generators
@@ -69,8 +69,7 @@ class ManyRuns:
         return made
 
 
-@dataclass(frozen=True)
-class Sent:
+class Sent(NamedTuple):
     """What an agent sent to each of `targets`: this many messages of a kind, and their payload."""
 
     kind: type[Message]
@@ -112,7 +111,62 @@ class Steps(ABC):
         return ()
 
 
-MakeSteps = Callable[[ManyRuns], Steps]
+class Crowd(Protocol):
+    """All agents of one run, as a `RunStep` moves them; what they do goes into their accounts.
+
+    They are in the same `slot`. `server` is the server's machine, which has begun.
+    """
+
+    run: int
+    agents: int
+    network: Network
+
+    @property
+    def slot(self) -> int: ...
+
+    @property
+    def server(self) -> Any: ...
+
+    def generators(self, purpose: Purpose) -> list[np.random.Generator]:
+        """The agents' streams for one purpose."""
+
+    def pull(self, arms: tuple[int, ...] | IntArray, times: int) -> FloatArray:
+        """The sums of `times` rewards of each of these arms, shape (agents, n).
+
+        An array has one arm for each agent, shape (agents,).
+        """
+
+    def disclose(self, release: Release) -> None:
+        """All agents enter this release."""
+
+    def note(self, *rows: Row) -> None:
+        """All agents note this row, or each its own."""
+
+    def say(self, message: Message, ranks: Sequence[int] | slice = slice(None)) -> None:
+        """These agents, or all, send the server a message of this size."""
+
+    def attest(self, step: int, value: bytes) -> None:
+        """All agents attest this."""
+
+    def sent(self, by_rank: Sequence[Iterable[Sent]]) -> None:
+        """Each agent sent this to others in the whole run."""
+
+    def decided(self, effects: ServerEffects) -> None:
+        """Carry out what the server's machine answered."""
+
+
+class RunStep(ABC):
+    """Moves all agents of one run at a time, in orders that take all of them the same slots.
+
+    A subclass takes the `ManyRuns`; its constructor or `carry_out` may raise `Declined`.
+    """
+
+    @abstractmethod
+    def carry_out(self, crowd: Crowd) -> Sequence[int | None]:
+        """Move the agents to their end; returns each one's answer."""
+
+
+MakeSteps = Callable[[ManyRuns], Steps | RunStep]
 
 
 @dataclass(frozen=True)

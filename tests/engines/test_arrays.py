@@ -74,7 +74,7 @@ def runs(draw: st.DrawFn) -> dict[str, Any]:
         )
     )
     activity = draw(st.sampled_from([{"kind": "uniform"}, {"kind": "power", "gamma": 0.8}]))
-    system, more = draw(systems(arms, kind["kind"] == "bernoulli" or "clip" in kind))
+    system, more = draw(systems(agents, arms, kind["kind"] == "bernoulli" or "clip" in kind))
     return {
         "system": system,
         "seed": draw(st.integers(0, 1 << 40)),
@@ -109,6 +109,8 @@ LIES = st.fixed_dictionaries(
 )
 
 
+EPSILONS = st.sampled_from([0.5, 2.0])
+
 LIES_OF_MEANS = st.fixed_dictionaries(
     {"assumed_contamination": st.sampled_from([0.0, 0.2]),
      "estimator": st.sampled_from(["robust", "robust", "mean"])},
@@ -125,12 +127,38 @@ LIES_OF_MEANS = st.fixed_dictionaries(
 )  # fmt: skip
 
 
+FEDERATED = ("cdp-mab", "ddp-mab", "hdp-mab")
+
+
 @st.composite
-def systems(draw: st.DrawFn, arms: int, bounded: bool) -> tuple[str, dict[str, Any]]:
+def federated(draw: st.DrawFn, system: str, agents: int) -> dict[str, Any]:
+    """What a run of federated elimination has besides agents and arms."""
+    horizon = st.integers(1, 60) | st.integers(100, 20_000)
+    parameters: dict[str, Any] = {"horizon": draw(horizon), "epsilon": draw(EPSILONS)}
+    parameters |= draw(st.sampled_from([{}, {"max_rounds": 2, "gap": 0.2}, {"candidates": [0, 1]}]))
+    kinds = ["printed", "per_agent", *(["shared"] if system == "cdp-mab" and agents > 1 else [])]
+    parameters["noise"] = draw(st.sampled_from(kinds))
+    if system == "cdp-mab":
+        if parameters["noise"] != "shared":
+            parameters["participation"] = draw(st.sampled_from([1.0, 0.5]))
+        return {"parameters": parameters}
+    parameters["t_delay"] = draw(st.sampled_from(["diameter-1", "diameter"]))
+    if system == "ddp-mab":
+        parameters["exchange"] = draw(st.sampled_from(["gis", "flooding", "gossip"]))
+    graphs = [*GRAPHS, *([{"kind": "erdos-renyi", "p": 0.1}] if system == "hdp-mab" else [])]
+    variant = draw(st.sampled_from(["corrected", "printed"]))
+    topology = draw(st.sampled_from(graphs))
+    return {"parameters": parameters, "variant": variant, "topology": topology}
+
+
+@st.composite
+def systems(draw: st.DrawFn, agents: int, arms: int, bounded: bool) -> tuple[str, dict[str, Any]]:
     """A system that offers steps, its parameters, and the graph."""
     offered = ["ucb1", "cooperative-ucb", "byzantine-ucb"]
-    offered += ["private-ucb", "robust-private-ucb"] if bounded else []
+    offered += ["private-ucb", "robust-private-ucb", *FEDERATED] if bounded else []
     system = draw(st.sampled_from(offered))
+    if system in FEDERATED:
+        return system, draw(federated(system, agents))
     if system == "ucb1":
         return system, {"parameters": {"horizon": draw(st.integers(arms, 300))}}
     gamma = draw(st.integers(0, 4) | st.sampled_from(["diameter", "diameter/2"]))
@@ -199,9 +227,11 @@ def test_the_runs_of_a_series_move_together(monkeypatch: pytest.MonkeyPatch) -> 
         ("private-ucb", {"gamma": 2, "epsilon": 0.5}),
         ("robust-private-ucb", {"gamma": 2, "epsilon": 1.0}),
         ("private-ucb", {"gamma": 1, "epsilon": 0.5, "releases": "doubling"}),
+        ("ddp-mab", {"epsilon": 0.5}),
+        ("hdp-mab", {"epsilon": 0.5}),
     ],
 )
-def test_the_cooperative_family_moves_together(
+def test_systems_with_steps_move_together(
     monkeypatch: pytest.MonkeyPatch, system: str, parameters: dict[str, Any]
 ) -> None:
     """What the property holds is held of steps, not of machines twice."""

@@ -80,7 +80,7 @@ class _Server(ServerMachine):
         if peer in self.asked and peer not in self.means:
             del self.asked[peer]
             if self.means and not self.missing():
-                return [*self._decide(), *self._finish()]
+                return [*self.decide(), *self._finish()]
         return self._finish()
 
     def _start(self) -> ServerEffects:
@@ -107,9 +107,10 @@ class _Server(ServerMachine):
             observed = self.schedule.observations(self.round, len(self.active), self.observed)
             check_plausible(means, self.schedule.margin(self.round, self.observed, observed))
         self.means[sender] = means
-        return [] if len(self.means) < len(self.asked) else self._decide()
+        return [] if len(self.means) < len(self.asked) else self.decide()
 
-    def _decide(self) -> ServerEffects:
+    def decide(self) -> ServerEffects:
+        """Drop arms by the means of all that were asked."""
         r, active = self.round, self.active
         self.observed = self.schedule.observations(r, len(active), self.observed)
         average = self._average()

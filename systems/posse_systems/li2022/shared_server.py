@@ -115,7 +115,7 @@ class SharedNoiseServer(CdpServer):
         self.asked = dict.fromkeys(self.group)
         if not self._plausible():
             return [*effects, Finish("implausible")]
-        effects += self._decide()
+        effects += self.decide()
         last = self.sums
         self.sums = MaskedSum(
             self.round, last.members, last.dropouts, settles=last.settles, lost=set(self.lost)

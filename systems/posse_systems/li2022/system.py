@@ -47,6 +47,7 @@ from posse.seam.results import (
     mean_gaps,
     positive,
 )
+from posse.seam.steps import Stepped
 from posse.seam.system import (
     ALONE,
     AgentContext,
@@ -107,6 +108,7 @@ from posse_systems.li2022.server import CdpServer, HdpServer
 from posse_systems.li2022.shared import LEAST_SHARE, noise_of
 from posse_systems.li2022.shared_agent import SharedNoiseAgent
 from posse_systems.li2022.shared_server import SharedNoiseServer
+from posse_systems.li2022.steps import EliminationStep
 from posse_systems.li2022.theory import gis_links, gis_links_paper, sac_links
 
 PAPER = "Li and Song 2022"
@@ -657,7 +659,12 @@ CDP_MAB = _over_links(
     paper=f"{PAPER}, Algorithm 1",
     parameters=CdpParameters,
     shape=Star(
-        AgentRole(_make_cdp, (Active, *MASKED_TO_AGENT), signs=True, load=_load_noise),
+        AgentRole(
+            Stepped(_make_cdp, EliminationStep),
+            (Active, *MASKED_TO_AGENT),
+            signs=True,
+            load=_load_noise,
+        ),
         ServerRole(_make_cdp_server, (Means, *MASKED_TO_COORDINATOR)),
     ),
     one_form=True,
@@ -671,7 +678,9 @@ DDP_MAB = _over_links(
     paper=f"{PAPER}, Algorithm 3",
     parameters=DdpParameters,
     shape=Mesh(
-        AgentRole(_make_ddp, (Adv, Req, Data, Quiet, Held, Stated), signs=True),
+        AgentRole(
+            Stepped(_make_ddp, EliminationStep), (Adv, Req, Data, Quiet, Held, Stated), signs=True
+        ),
         Wiring(_lay_ddp, regroup=_regroup_ddp, told=DdpTold),
     ),
     check=_check_rounds,
@@ -685,7 +694,7 @@ HDP_MAB = _over_links(
     parameters=HdpParameters,
     shape=MeshWithServer(
         AgentRole(
-            partial(_make_over_a_graph, kind=HdpAgent, exchange=Relay),
+            Stepped(partial(_make_over_a_graph, kind=HdpAgent, exchange=Relay), EliminationStep),
             (Active, Hop),
             signs=True,
         ),

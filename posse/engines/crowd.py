@@ -1,0 +1,139 @@
+"""All agents of one run, moved together by a `RunStep`, and the coordinator's host that hears them.
+
+Its server's machine is the real one. What agents send each other and it is counted, not sent.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from posse.arms import Arms
+from posse.arms.buffer import RewardBuffer
+from posse.clocks.immediate import SAY_EVERY
+from posse.coordinator.host import CoordinatorHost
+from posse.coordinator.setups import Observer
+from posse.engines.tally import Tally
+from posse.measure.account import entered
+from posse.plan import Plan
+from posse.protocol import control
+from posse.protocol.arrays import FloatArray, IntArray
+from posse.protocol.log import Row
+from posse.protocol.machine import COORDINATOR, ServerEffects
+from posse.protocol.message import Message
+from posse.protocol.privacy import Release
+from posse.protocol.wire import measure_payloads
+from posse.results.record import RunRecord
+from posse.seeds import Purpose, generators
+from posse.system.network import Network
+from posse.system.steps import Sent
+from posse.wire.sources import of_this_machine
+
+
+def host_of(plan: Plan, network: Network, number: int, observe: Observer) -> CoordinatorHost:
+    """The coordinator's host of a run without frames, which has begun."""
+    sources = replace(of_this_machine(lambda: 0), common={}, carried=False)
+    host = CoordinatorHost(plan, network, number, sources, observe)
+    host.begin()
+    return host
+
+
+class Crowd:
+    """See `posse.system.steps.Crowd`."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        network: Network,
+        number: int,
+        observe: Observer,
+        arms: list[Arms],
+        costs: dict[str, FloatArray],
+    ) -> None:
+        self.run, self.network, self.agents = number, network, len(arms)
+        self._plan, self._arms = plan, arms
+        self._host = host_of(plan, network, number, observe)
+        self._tally = Tally(costs)
+        self._buffers: list[RewardBuffer] = []
+        self._releases: list[Release] = []
+        self._notes: list[tuple[str, list[list[float]]]] = []
+        self._said: dict[type[Message], IntArray] = {}
+        self._sent: list[list[Sent]] = []
+
+    @property
+    def slot(self) -> int:
+        return self._tally.now
+
+    @property
+    def server(self) -> Any:
+        return self._host.machine
+
+    def generators(self, purpose: Purpose) -> list[np.random.Generator]:
+        return generators(self._plan.spec.seed, self.run, self.agents, purpose)
+
+    def pull(self, arms: tuple[int, ...] | IntArray, times: int) -> FloatArray:
+        before = self.slot // SAY_EVERY
+        if isinstance(arms, tuple):
+            orders = [arms] * self.agents
+            queues = self._tally.first[:, None] + np.array(arms)
+        else:
+            orders = [(k,) for k in arms.tolist()]
+            queues = (self._tally.first + arms)[:, None]
+        single = times * queues.shape[1] == 1
+        if single and not self._buffers:  # which draw single rewards ahead
+            count = self._plan.spec.arms.arm_count()
+            self._buffers = [RewardBuffer(own, count) for own in self._arms]
+        if self._buffers:
+            drawn = [b.sums(k, times) for b, k in zip(self._buffers, orders, strict=True)]
+        else:
+            drawn = [a.totals(k, times) for a, k in zip(self._arms, orders, strict=True)]
+        sums = np.array(drawn)
+        self._tally.pulled(queues, sums, times)
+        if self.slot // SAY_EVERY != before:
+            self._host.reached(float(self.slot))
+        return sums
+
+    def disclose(self, release: Release) -> None:
+        self._releases.append(release)
+
+    def note(self, *rows: Row) -> None:
+        lines = [self._plan.system.results.line(row, float(self.slot)) for row in rows]
+        self._notes.append((rows[0].table, lines))
+
+    def say(self, message: Message, ranks: Sequence[int] | slice = slice(None)) -> None:
+        said = self._said.setdefault(type(message), np.zeros((self.agents, 2), dtype=np.int64))
+        said[ranks] += 1, measure_payloads([message])
+
+    def attest(self, step: int, value: bytes) -> None:
+        self.say(control.Attested(step, value))
+
+    def sent(self, by_rank: Sequence[Iterable[Sent]]) -> None:
+        self._sent = [[*rows] for rows in by_rank]
+
+    def decided(self, effects: ServerEffects) -> None:
+        self._host.decided(effects, float(self.slot))
+
+    def finish(self, answers: Sequence[int | None]) -> RunRecord:
+        """The record, once each agent has given its answer."""
+        self._host.reached(float(self.slot))
+        return self._host.conclude(answers, self._reports(answers))
+
+    def _reports(self, answers: Sequence[int | None]) -> Iterator[control.Report]:
+        said = [
+            [Sent(kind, (COORDINATOR,), *row) for row in rows.tolist()]
+            for kind, rows in self._said.items()
+        ]
+        alike = all(len(lines) == 1 for _, lines in self._notes)
+        log, releases = self._log(0), entered(self._releases)
+        for rank, answer in enumerate(answers):
+            sent = [of_kind[rank] for of_kind in said if of_kind[rank].messages]
+            sent += self._sent[rank] if self._sent else ()
+            own = log if alike else self._log(rank)
+            yield self._tally.report(rank, rank, answer, sent, releases, own)
+
+    def _log(self, rank: int) -> dict[str, list[list[float]]]:
+        log: dict[str, list[list[float]]] = {}
+        for table, lines in self._notes:
+            log.setdefault(table, []).append(lines[rank if len(lines) > 1 else 0])
+        return log
