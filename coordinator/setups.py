@@ -30,9 +30,10 @@ def agent_setups(
     nonces: tuple[bytes, ...] = (),
 ) -> list[AgentSetup]:
     """Each agent's configuration, by rank; `name` and `nonces` give the run's name."""
+    rates = plan.spec.agents.activity.rates(plan.spec.agents.count)
     return [
         msgspec.structs.replace(
-            setup_of(plan, network, rank),
+            setup_of(plan, network, rank, rates),
             inboxes={n: way(rank, n, inboxes[n]) for n in near} if inboxes else {},
             keys={n: keys[n] for n in near} if keys else {},
             name=name,

@@ -17,7 +17,7 @@ from posse.arms.buffer import READ_AHEAD
 from posse.arms.gaussian import GaussianArms
 from posse.clocks.immediate import SAY_EVERY
 from posse.coordinator.setups import Observer, silent
-from posse.engines.crowd import Crowd, host_of
+from posse.engines.crowd import CountedCrowd, host_of
 from posse.engines.tally import Tally
 from posse.errors import PosseError, RunFailed
 from posse.measure.account import entered
@@ -147,7 +147,7 @@ class _Rows:
 def _by_crowd(
     plan: Plan, network: Network, number: int, observe: Observer, step: RunStep
 ) -> RunRecord:
-    crowd = Crowd(plan, network, number, observe, *rewards_of(plan, number))
+    crowd = CountedCrowd(plan, network, number, observe, *rewards_of(plan, number))
     return crowd.finish(step.carry_out(crowd))
 
 

@@ -39,7 +39,7 @@ def host_of(plan: Plan, network: Network, number: int, observe: Observer) -> Coo
     return host
 
 
-class Crowd:
+class CountedCrowd:
     """See `posse.system.steps.Crowd`."""
 
     def __init__(

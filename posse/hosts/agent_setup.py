@@ -3,7 +3,9 @@
 from typing import Annotated, Any
 
 import msgspec
+import numpy as np
 from msgspec import Meta
+from numpy.typing import NDArray
 
 from posse.arms import ArmsSpec
 from posse.gates.decode import Packed, Undecodable
@@ -111,19 +113,24 @@ class AgentSetup(msgspec.Struct, frozen=True, kw_only=True):
 _SETUP: Packed[AgentSetup] = Packed(AgentSetup)
 
 
-def setup_of(plan: Plan, network: Network, rank: int) -> AgentSetup:
+def setup_of(
+    plan: Plan, network: Network, rank: int, rates: NDArray[np.float64] | None = None
+) -> AgentSetup:
     """What agent `rank` is told that follows from the run file alone.
 
     A coordinator adds addresses, keys and the run's name; an agent compares with its own run file.
+    `rates` are all agents' activities, which take N steps to make for each.
     """
     spec, untold = plan.spec, plan.system.untold
+    if rates is None:
+        rates = spec.agents.activity.rates(spec.agents.count)
     return AgentSetup(
         system=spec.system,
         variant=spec.variant,
         parameters={name: p for name, p in spec.parameters.items() if name not in untold},
         agents=spec.agents.count,
         arms=spec.arms.arm_count() if plan.system.shares_arms else spec.arms,
-        rate=float(spec.agents.activity.rates(spec.agents.count)[rank]),
+        rate=float(rates[rank]),
         clock=plan.clock,
         base=spec.base,
         neighbours=tuple(network.neighbours[rank]),

@@ -28,9 +28,9 @@ def travel(kind: type[Exchange], network: Network) -> "Travel":
 class Travel:
     """The messages of an exchange in `slots`, and in which `rounds` of how many arms they went.
 
-    `links` has how many links each agent counts. Of messages with the means of as many agents `ways`
-    has who sends them to whom, their kind, of how many agents, how many there are, and their bytes
-    in round 1 without means.
+    `links` has how many links each agent counts. `ways` has of messages between two agents, of one
+    kind and with the means of as many agents: the link, of how many agents, how many messages, and
+    their bytes in round 1 without means.
     """
 
     def __init__(self, slots: int, links: Sequence[int], ways: Sequence["_Way"]) -> None:
