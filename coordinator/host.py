@@ -33,6 +33,7 @@ from posse.measure.numbers import named
 from posse.measure.regret import Regret
 from posse.plan import Plan
 from posse.protocol import control
+from posse.protocol.control import LinkCount
 from posse.protocol.errors import Contradiction, RemoteProtocolError
 from posse.protocol.log import LogTables
 from posse.protocol.machine import (
@@ -419,25 +420,40 @@ class CoordinatorHost:
         self._server.clock.note_progress(slot)
         self._server.carry_out(effects)
 
-    def conclude(
-        self, answers: Sequence[int | None], reports: Iterable[control.Report]
-    ) -> RunRecord:
-        """Make the record of a run from what such agents answer and report, by rank.
+    def moved(self, now: float) -> None:
+        """Come to this time of the virtual clock, which nothing else moves then."""
+        if self._conductor is not None:
+            self._conductor.move(now)
+
+    def heard(self, rank: int, message: Message) -> None:
+        """Take what an agent says to the server."""
+        self._server.take(Received(rank, message), self.now)
+        self.observe(self)
+
+    def finished(self, rank: int, arm: int | None) -> None:
+        """Take an agent's answer."""
+        self.attendance.finish(rank, arm, "", self.now)
+        if self.attendance.verdict is None:
+            self._gone(PeerFinished(rank), self.now)
+
+    def conclude(self, reports: Iterable[control.Report]) -> RunRecord:
+        """Make the record of a run that has ended from what such agents report, by rank.
 
         It is this process that measured it, so only its bytes are counted, and nothing is checked.
         """
-        now, attendance, count = self.now, self.attendance, self._endpoint.meter.count
-        for rank, arm in enumerate(answers):
-            attendance.finish(rank, arm, "", now)
-            self._gone(PeerFinished(rank), now)
+        now, count = self.now, self._endpoint.meter.count
         for rank, report in enumerate(reports):
             for part in control.in_parts(report):
                 count(rank, COORDINATOR, type(part), encode(part, self.serial, rank, 0, now, 0))
-            attendance.reported(rank, report)
+            self.attendance.reported(rank, report)
         self._server.close_if_complete()
         self.observe(self)
         assert self._server.record is not None
         return self._server.record
+
+    def said(self, links: Iterable[LinkCount]) -> None:
+        """Count what was said in the name of this host."""
+        self._endpoint.meter.add(links)
 
     def _refuse(self, rank: int, error: RemoteProtocolError) -> None:
         self.refused[error.reason] += 1

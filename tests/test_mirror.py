@@ -89,7 +89,8 @@ steps over arrays, held equal to machines: tests/engines/test_arrays.py
     posse/system: steps
     systems/posse_systems/dubey2020: byzantine_steps robust_steps spread steps
     systems/posse_systems/li2022: steps travel
-    posse/engines: crowd tally
+    systems/posse_systems/rio2023: mase_steps steps
+    posse/engines: crowd tally turns
 parts of an arena, which is held as a whole: tests/arena/test_verb.py
     arena/posse_arena: apart arena entrants page rewards
 FedUCB by masked sums, beside the form that it equals: tests/arena/test_linear.py

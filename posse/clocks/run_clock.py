@@ -101,6 +101,10 @@ class Conductor(RunClock):
         self._due[agent] = due
         return True
 
+    def move(self, now: float) -> None:
+        """Come to this time, where arrays move all agents."""
+        self._now = now
+
     def forget(self, agent: int) -> None:
         """Drop an agent that will not act again, with the answers that it owes."""
         del self._owed[agent]

@@ -21,7 +21,8 @@ from posse.protocol.machine import (
     Regrouped,
 )
 
-_LOOK_AHEAD = (512, 1 << 16)
+LOOK_AHEAD = (512, 1 << 16)
+"""Rewards of an arm that an agent looks at first for its next test, and at most."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)
@@ -167,7 +168,7 @@ class VirtualPace(Pace):
         """The activations until the order gives the machine an event, or why it cannot begin."""
         if type(order) is Pull:
             return order.times, self._rewards.shortage(order.arms, order.times)
-        ahead, most = _LOOK_AHEAD
+        ahead, most = LOOK_AHEAD
         while True:
             rewards = self._rewards.peek(order.arms, ahead)
             width = rewards.shape[1]

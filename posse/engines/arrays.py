@@ -19,6 +19,7 @@ from posse.clocks.immediate import SAY_EVERY
 from posse.coordinator.setups import Observer, silent
 from posse.engines.crowd import CountedCrowd, host_of
 from posse.engines.tally import Tally
+from posse.engines.turns import CountedTurns
 from posse.errors import PosseError, RunFailed
 from posse.measure.account import entered
 from posse.plan import Plan
@@ -28,7 +29,7 @@ from posse.protocol.machine import COORDINATOR
 from posse.results.record import RunRecord
 from posse.seeds import MOST_RUNS, Purpose, generator, generators
 from posse.system.network import Network
-from posse.system.steps import Declined, ManyRuns, Queues, RunStep, Steps
+from posse.system.steps import Declined, ManyRuns, Queues, RunStep, Steps, TurnStep
 
 FEWEST_ROWS = 4
 """With fewer rows machines are as fast: NumPy takes as long for one row as for some dozens."""
@@ -62,13 +63,15 @@ def run(plan: Plan, numbers: Sequence[int], observe: Observer = silent) -> list[
         try:
             variant = "corrected" if plan.system.one_form else plan.spec.variant
             steps = make(ManyRuns(plan.spec, plan.parameters, numbers, networks, variant))
+            if isinstance(steps, TurnStep) is (plan.clock == "slots"):
+                return None
             if isinstance(steps, Steps):
                 records = list(_Rows(plan, numbers).carry_out(steps, networks, observe))
             else:
-                records = [
-                    _by_crowd(plan, network, number, observe, steps)
-                    for number, network in zip(numbers, networks, strict=True)
-                ]
+                records = []
+                for number, network in zip(numbers, networks, strict=True):
+                    step = make(ManyRuns(plan.spec, plan.parameters, [number], [network], variant))
+                    records.append(_alone(plan, network, number, observe, step))
         except Declined:
             return None
         except PosseError:
@@ -86,7 +89,7 @@ def _may_step(plan: Plan) -> bool:
     return (
         plan.system.steps is not None
         and not (spec.engine.plain or spec.engine.sign or plan.field or spec.network)
-        and plan.clock == "slots"
+        and plan.clock != "wall"
         and isinstance(spec.arms, BernoulliArms | GaussianArms)
     )
 
@@ -133,7 +136,9 @@ class _Rows:
             agents = self._plan.spec.agents.count
             own = range(place * agents, (place + 1) * agents)
             reports = (self._report(rank, row, answers[row], steps) for rank, row in enumerate(own))
-            yield host.conclude(answers[own.start : own.stop], reports)
+            for rank, row in enumerate(own):
+                host.finished(rank, answers[row])
+            yield host.conclude(reports)
 
     def _report(self, rank: int, row: int, answer: int, steps: Steps) -> control.Report:
         log: dict[str, list[list[float]]] = {}
@@ -144,11 +149,18 @@ class _Rows:
         return self._tally.report(rank, row, answer, sent, releases, log)
 
 
-def _by_crowd(
-    plan: Plan, network: Network, number: int, observe: Observer, step: RunStep
+def _alone(
+    plan: Plan, network: Network, number: int, observe: Observer, step: Steps | RunStep | TurnStep
 ) -> RunRecord:
-    crowd = CountedCrowd(plan, network, number, observe, *rewards_of(plan, number))
-    return crowd.finish(step.carry_out(crowd))
+    """The record of a run that moves by itself."""
+    run = plan, network, number, observe, *rewards_of(plan, number)
+    if isinstance(step, RunStep):
+        crowd = CountedCrowd(*run)
+        return crowd.finish(step.carry_out(crowd))
+    assert isinstance(step, TurnStep)
+    turns = CountedTurns(*run)
+    step.carry_out(turns)
+    return turns.record()
 
 
 def rewards_of(plan: Plan, number: int) -> tuple[list[Arms], dict[str, FloatArray]]:

@@ -27,7 +27,7 @@ from posse.protocol.wire import measure_payloads
 from posse.results.record import RunRecord
 from posse.seeds import Purpose, generators
 from posse.system.network import Network
-from posse.system.steps import Sent
+from posse.system.steps import Crowd, Sent
 from posse.wire.sources import of_this_machine
 
 
@@ -39,8 +39,8 @@ def host_of(plan: Plan, network: Network, number: int, observe: Observer) -> Coo
     return host
 
 
-class CountedCrowd:
-    """See `posse.system.steps.Crowd`."""
+class CountedCrowd(Crowd):
+    """A crowd whose traffic is counted, and not sent."""
 
     def __init__(
         self,
@@ -63,10 +63,12 @@ class CountedCrowd:
 
     @property
     def slot(self) -> int:
+        """The slots so far, the same for all."""
         return self._tally.now
 
     @property
     def server(self) -> Any:
+        """The server's machine, which has begun."""
         return self._host.machine
 
     def generators(self, purpose: Purpose) -> list[np.random.Generator]:
@@ -117,7 +119,9 @@ class CountedCrowd:
     def finish(self, answers: Sequence[int | None]) -> RunRecord:
         """The record, once each agent has given its answer."""
         self._host.reached(float(self.slot))
-        return self._host.conclude(answers, self._reports(answers))
+        for rank, arm in enumerate(answers):
+            self._host.finished(rank, arm)
+        return self._host.conclude(self._reports(answers))
 
     def _reports(self, answers: Sequence[int | None]) -> Iterator[control.Report]:
         said = [

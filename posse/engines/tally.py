@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -55,25 +56,19 @@ class Tally:
         pulls, rewards, totals, curves = self._closed
         said = [Sent(control.Finished, (COORDINATOR,), 1, _size_of_last(answer)), *sent]
         if self._signs:
-            said.append(Sent(control.SlotReached, (COORDINATOR,), self._signs, self._signs * _SIGN))
-        return control.Report(
+            size = self._signs * _SIGN
+            said.append(Sent(control.SlotReached, (COORDINATOR,), self._signs, size))
+        return report_of(
+            rank,
+            said,
             pulls=_part(pulls, row, self._rows),
             activations=self._activations,
             slots=self.now,
             regret={name: of_rows[row] for name, of_rows in totals.items()},
             curve={name: _part(of_rows, row, self._rows) for name, of_rows in curves.items()},
             rewards=_part(rewards, row, self._rows),
-            links=sorted(
-                LinkCount(rank, target, *_named(kind), n, size, size + n * HEADER.size)
-                for kind, targets, n, size in said
-                for target in targets
-            ),
-            delays={},
-            refused={},
             releases=releases,
             log=log,
-            seconds={},
-            resources=_NO_USE,
         )
 
     @cached_property
@@ -85,6 +80,27 @@ class Tally:
             {name: regret.totals.tolist() for name, regret in self._regret.items()},
             {name: regret.curves().tobytes() for name, regret in self._regret.items()},
         )
+
+
+def links_of(source: int, sent: Iterable[Sent]) -> list[LinkCount]:
+    """What one end sent, as its meter would count it."""
+    return sorted(
+        LinkCount(source, target, *_named(kind), n, size, size + n * HEADER.size)
+        for kind, targets, n, size in sent
+        for target in targets
+    )
+
+
+def report_of(rank: int, sent: Iterable[Sent], **measured: Any) -> control.Report:
+    """The report of an agent that measured this, without a process of its own."""
+    return control.Report(
+        links=links_of(rank, sent),
+        delays={},
+        refused={},
+        seconds={},
+        resources=_NO_USE,
+        **measured,
+    )
 
 
 def _part(packed: bytes, row: int, rows: int) -> bytes:

@@ -1,5 +1,6 @@
 """Steps over arrays: a second reading of a system's machines, for the lab."""
 
+from posse.clocks.virtual import LOOK_AHEAD
 from posse.protocol.wire import measure_payloads
 from posse.system.steps import (
     Crowd,
@@ -11,9 +12,12 @@ from posse.system.steps import (
     Stepped,
     Steps,
     Ties,
+    Turns,
+    TurnStep,
 )
 
 __all__ = [
+    "LOOK_AHEAD",
     "Crowd",
     "Declined",
     "ManyRuns",
@@ -23,5 +27,7 @@ __all__ = [
     "Stepped",
     "Steps",
     "Ties",
+    "TurnStep",
+    "Turns",
     "measure_payloads",
 ]

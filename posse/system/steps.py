@@ -112,10 +112,7 @@ class Steps(ABC):
 
 
 class Crowd(Protocol):
-    """All agents of one run, as a `RunStep` moves them; what they do goes into their accounts.
-
-    They are in the same `slot`. `server` is the server's machine, which has begun.
-    """
+    """All agents of one run, as a `RunStep` moves them; what they do goes into their accounts."""
 
     run: int
     agents: int
@@ -166,7 +163,64 @@ class RunStep(ABC):
         """Move the agents to their end; returns each one's answer."""
 
 
-MakeSteps = Callable[[ManyRuns], Steps | RunStep]
+class Turns(Protocol):
+    """All agents of one run by the clock `virtual`, as a `TurnStep` moves them.
+
+    An agent's order is some activations, in each of which it pulls every one of its arms; what it
+    pulls goes into its account.
+    """
+
+    agents: int
+
+    @property
+    def server(self) -> Any: ...
+
+    def generator(self, rank: int, purpose: Purpose) -> np.random.Generator:
+        """An agent's stream for one purpose, from its beginning."""
+
+    def order(self, rank: int, arms: tuple[int, ...], count: int) -> None:
+        """From now on the agent pulls these arms, until its `count`-th activation is its turn."""
+
+    def next(self) -> tuple[int, tuple[int, ...], int] | None:
+        """Come to the next turn: whose it is, and its order, now at an end; None after the last."""
+
+    def interrupt(self, rank: int) -> tuple[tuple[int, ...], int]:
+        """The arms of an agent's order, and its activations since its beginning or this call."""
+
+    def peek(self, rank: int, arms: tuple[int, ...], times: int) -> FloatArray:
+        """The agent's next rewards of these arms, shape (len(arms), times)."""
+
+    def take(self, rank: int, arms: tuple[int, ...], times: int) -> FloatArray:
+        """The same, which are then used."""
+
+    def sums(self, rank: int, arms: tuple[int, ...], times: int) -> FloatArray:
+        """Their sums, shape (len(arms),), if single ones do not matter."""
+
+    def disclose(self, rank: int, release: Release) -> None:
+        """The agent enters a release."""
+
+    def send(self, rank: int, message: Message) -> None:
+        """The agent sends the server a message, which it hears."""
+
+    def told(self) -> None:
+        """All agents have heard from the server, and say when they act next."""
+
+    def finish(self, rank: int, arm: int | None) -> None:
+        """The agent is done, with this answer."""
+
+
+class TurnStep(ABC):
+    """Moves all agents of one run, each in its turn; a subclass takes the `ManyRuns` of one.
+
+    Its constructor or `carry_out` may raise `Declined`.
+    """
+
+    @abstractmethod
+    def carry_out(self, turns: Turns) -> None:
+        """Move the agents to the end of the run."""
+
+
+MakeSteps = Callable[[ManyRuns], Steps | RunStep | TurnStep]
 
 
 @dataclass(frozen=True)

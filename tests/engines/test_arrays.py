@@ -151,12 +151,41 @@ def federated(draw: st.DrawFn, system: str, agents: int) -> dict[str, Any]:
     return {"parameters": parameters, "variant": variant, "topology": topology}
 
 
+VOTING = ("mase", "dp-mase", "corrupted-elimination")
+APART = [0.95, 0.6, 0.3, 0.1, 0.0]
+"""Means of arms that are soon told apart: the runs end only then."""
+
+
+@st.composite
+def voting(draw: st.DrawFn, system: str, agents: int, arms: int) -> dict[str, Any]:
+    """What a run of voters has besides agents; the arms are others, in any order."""
+    printed = agents > 1 and draw(st.booleans())
+    parameters: dict[str, Any] = {"delta": draw(st.sampled_from([0.05, 0.5]))}
+    parameters |= draw(st.sampled_from([{}, {"candidates": [0, 1]}]))
+    if agents < 6:  # as many votes as there are agents suffice
+        parameters |= {"delta": 0.5}
+    if system == "corrupted-elimination":
+        xi = 0.0 if printed else draw(st.sampled_from([0.0, 0.1]))
+        parameters |= {"eta": 0.5, "xi": xi}
+    if system == "dp-mase":
+        parameters["epsilon"] = draw(EPSILONS)
+    means = draw(st.permutations(APART[:arms]))
+    kinds = [{"kind": "bernoulli"}, {"kind": "gaussian", "sd": 0.3, "clip": [0.0, 1.0]}]
+    return {
+        "parameters": parameters,
+        "variant": "printed" if printed else "corrected",
+        "arms": {**draw(st.sampled_from(kinds)), "means": means},
+    }
+
+
 @st.composite
 def systems(draw: st.DrawFn, agents: int, arms: int, bounded: bool) -> tuple[str, dict[str, Any]]:
     """A system that offers steps, its parameters, and the graph."""
-    offered = ["ucb1", "cooperative-ucb", "byzantine-ucb"]
-    offered += ["private-ucb", "robust-private-ucb", *FEDERATED] if bounded else []
+    offered = ["ucb1", "cooperative-ucb", "byzantine-ucb", "mase", "corrupted-elimination"]
+    offered += ["private-ucb", "robust-private-ucb", *FEDERATED, "dp-mase"] if bounded else []
     system = draw(st.sampled_from(offered))
+    if system in VOTING:
+        return system, draw(voting(system, agents, arms))
     if system in FEDERATED:
         return system, draw(federated(system, agents))
     if system == "ucb1":
@@ -238,6 +267,24 @@ def test_systems_with_steps_move_together(
     more = {"system": system, "topology": {"kind": "path"}}
     raw = UCB1 | more | {"parameters": {"horizon": 20, **parameters}}
     assert used(monkeypatch, raw, range(3)) == [3]
+
+
+@pytest.mark.parametrize(
+    ("system", "parameters"),
+    [
+        ("mase", {}),
+        ("dp-mase", {"epsilon": 0.5}),
+        ("corrupted-elimination", {"eta": 0.5, "xi": 0.1}),
+        ("cdp-mab", {"horizon": 200, "epsilon": 0.5}),
+    ],
+)
+def test_stars_with_steps_use_them(
+    monkeypatch: pytest.MonkeyPatch, system: str, parameters: dict[str, Any]
+) -> None:
+    raw = {"system": system, "agents": {"count": 6}, "parameters": parameters}
+    assert used(
+        monkeypatch, UCB1 | raw | {"arms": {"kind": "bernoulli", "means": APART}}, range(1)
+    ) == [1]
 
 
 def test_a_system_of_one_form_has_it_by_steps_too() -> None:

@@ -36,6 +36,7 @@ from posse.seam.results import (
     run_means,
     shared_gaps,
 )
+from posse.seam.steps import Stepped
 from posse.seam.system import (
     ALONE,
     AgentContext,
@@ -55,6 +56,7 @@ from posse.seam.system import (
     making,
 )
 from posse_systems.rio2023.agent import DpMaseVoter, MaseVoter, RawSender
+from posse_systems.rio2023.mase_steps import MaseStep
 from posse_systems.rio2023.messages import (
     TO_AGENT,
     BaselineParameters,
@@ -73,6 +75,7 @@ from posse_systems.rio2023.messages import (
     votes_to_remove,
 )
 from posse_systems.rio2023.server import CentralEliminator, MaseTally
+from posse_systems.rio2023.steps import DpMaseStep
 
 PAPER = "Rio et al. 2023"
 
@@ -394,7 +397,9 @@ MASE = _voting(
     title="votes of successive eliminations, no privacy",
     paper=f"{PAPER}, Algorithm 1",
     parameters=MaseParameters,
-    shape=Star(AgentRole(_make_voter, TO_AGENT), ServerRole(_make_tally, (Vote,))),
+    shape=Star(
+        AgentRole(Stepped(_make_voter, MaseStep), TO_AGENT), ServerRole(_make_tally, (Vote,))
+    ),
     field=Field(),
     claim=claim_nothing,
 )
@@ -404,7 +409,10 @@ DP_MASE = _voting(
     title="votes of differentially private successive eliminations",
     paper=f"{PAPER}, Algorithm 2",
     parameters=DpMaseParameters,
-    shape=Star(AgentRole(making(DpMaseVoter), TO_AGENT), ServerRole(_make_tally, (Vote,))),
+    shape=Star(
+        AgentRole(Stepped(making(DpMaseVoter), DpMaseStep), TO_AGENT),
+        ServerRole(_make_tally, (Vote,)),
+    ),
     field=Field(),
     claim=claim_private_votes,
     unit_interval=UnitInterval(unless_printed=True),
@@ -415,7 +423,9 @@ CORRUPTED_ELIMINATION = _voting(
     title="votes withheld at random (xi = 0 is Féraud's)",
     paper=f"{PAPER}, Algorithm 3",
     parameters=CorruptedParameters,
-    shape=Star(AgentRole(_make_voter, TO_AGENT), ServerRole(_make_tally, (Vote,))),
+    shape=Star(
+        AgentRole(Stepped(_make_voter, MaseStep), TO_AGENT), ServerRole(_make_tally, (Vote,))
+    ),
     field=Field("nothing"),
     claim=claim_withheld_votes,
     advise=_advise_corrupted,
