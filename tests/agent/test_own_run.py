@@ -1,6 +1,6 @@
 """What an agent on another machine makes of its coordinator's configuration."""
 
-import logging
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from posse.plan import Plan
 from posse.protocol import control
 from posse.spec.privacy import PrivacySpec
 from posse.system import get_system
+from tests.support.conversations import examples
 from tests.support.field import CASES, field
 from tests.support.runs import spec
 
@@ -42,11 +43,6 @@ def private(**changes: Any) -> AgentSetup:
 
 def own_data(*, lab: bool = False, **privacy: Any) -> OwnData:
     return OwnData(MINE, PrivacySpec(**{"budget": 1.0, **privacy}), lab=lab)
-
-
-def test_without_rewards_of_its_own_an_agent_follows_simulated_ones() -> None:
-    setup = told(central())
-    assert TheirRun().accept(setup, 0) == setup
 
 
 @pytest.mark.parametrize("arms", [CSV, PYTHON, CSV | {"path": "/etc/{rank}"}])
@@ -154,13 +150,6 @@ def test_a_graph_that_is_drawn_is_the_run_files_in_the_field_alone(tmp_path: Pat
     OwnRun(ours, lab=False).accept(told(theirs), 0)
 
 
-@pytest.mark.parametrize("change", [{"rate": 0.25}, {"sign": True}, {"arms": 4}])
-def test_what_else_a_coordinator_chooses_is_computed_and_compared(change: dict[str, Any]) -> None:
-    setup = msgspec.structs.replace(told(central()), **change)
-    with pytest.raises(PosseError, match=f"own run file in {next(iter(change))}; give both"):
-        OwnRun(central(), lab=False).accept(setup, 0)
-
-
 @pytest.mark.parametrize("mode", ["lab", "x"])
 def test_real_rewards_are_not_given_to_the_labs_noise_unless_asked(mode: str) -> None:
     """Whatever is not the field is the lab: a mode that nobody knows is no way around it."""
@@ -198,12 +187,6 @@ def test_with_data_of_its_own_the_claim_is_that_of_its_persons() -> None:
     assert own_data(**of_two).accept(private(), 0).claim.epsilon == 1.0
     with pytest.raises(PosseError, match=r"would cost ε = 1\.5 and the budget is 1"):
         own_data(**{**of_two, "rewards_per_person": 3}).accept(private(), 0)
-
-
-def test_with_data_of_its_own_nothing_but_the_number_of_arms_and_clip_is_the_coordinators() -> None:
-    theirs = CsvArms(path="/etc/passwd", count=3, replace=True, clip=(0.0, 2.0))
-    setup = own_data().accept(private(arms=theirs), 0)
-    assert setup.arms == CsvArms(path=MINE, count=3, clip=(0.0, 2.0))
 
 
 @pytest.mark.parametrize(
@@ -293,11 +276,6 @@ def test_with_data_of_its_own_whatever_claims_an_epsilon_is_taken_part_in(
         assert own_data(budget=10.0).accept(told(run), 0).arms == CsvArms(path=MINE, count=4)
 
 
-def test_in_the_field_it_is_said_what_is_given_away() -> None:
-    own = TheirRun()
-    assert own.remarks(told(central())) == []
-    open_one = msgspec.structs.replace(told(central()), mode="field")
-    assert own.remarks(open_one)[0].text == "central protects no rewards"
-    claim = own.remarks(private())[0]
-    assert claim.level == logging.INFO
-    assert claim.text.startswith("claim: ε = 0.5 against whoever reads all messages")
+@examples(Path(__file__).with_name("own_run.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

@@ -1,53 +1,17 @@
 """What all kinds of arms share: their names, their tables of means, rescaling."""
 
-import re
-import tomllib
-from typing import Any, get_args
+from collections.abc import Callable
+from pathlib import Path
 
-import msgspec
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posse.arms import ArmsSpec
 from posse.arms.base import PIECE, Arms, RandomMeans, pieces, rescale
 from posse.errors import ArmsError
 from posse.protocol.arrays import FloatArray
-from tests.support.arms import DOCS, build
-
-
-def test_every_kind_has_a_table_in_the_documents() -> None:
-    blocks = [tomllib.loads(text) for text in re.findall(r"```toml\n(\[arms\].*?)```", DOCS, re.S)]
-    assert {block["arms"]["kind"] for block in blocks} == {
-        kind.__struct_config__.tag for kind in get_args(ArmsSpec)
-    }
-
-
-def test_each_agent_has_its_own_row_of_means() -> None:
-    raw = {"kind": "bernoulli", "means": [[1.0, 0.0], [0.0, 1.0]]}
-    assert build(raw, rank=0, agents=2).totals((0, 1), 7).tolist() == [7.0, 0.0]
-    assert build(raw, rank=1, agents=2).totals((0, 1), 7).tolist() == [0.0, 7.0]
-
-
-@pytest.mark.parametrize(
-    ("means", "said"),
-    [
-        ([0.5], "at least 2"),
-        ([0.5, 1.2], "must lie in"),
-        ([0.5, [0.1]], "not both"),
-        ([[0.1, 0.2], [0.3]], "same length"),
-    ],
-)
-def test_impossible_means_are_refused(means: Any, said: str) -> None:
-    with pytest.raises(msgspec.ValidationError, match=said):
-        msgspec.convert({"kind": "bernoulli", "means": means}, ArmsSpec)
-
-
-def test_there_must_be_one_row_per_agent() -> None:
-    raw = msgspec.convert({"kind": "bernoulli", "means": [[0.1, 0.2], [0.3, 0.4]]}, ArmsSpec)
-    with pytest.raises(ValueError, match="2 rows for 3 agents"):
-        raw.check_agents(3)
+from tests.support.conversations import examples
 
 
 def test_random_means_are_one_instance_for_all_agents() -> None:
@@ -86,11 +50,6 @@ def test_rescale_maps_onto_the_unit_interval(values: list[float], low: float, wi
     assert (rescale(rewards, None) == rewards).all()
 
 
-def test_clip_must_be_an_interval() -> None:
-    with pytest.raises(msgspec.ValidationError, match="lo < hi"):
-        msgspec.convert({"kind": "gaussian", "means": [1, 2], "clip": [1, 1]}, ArmsSpec)
-
-
 def test_a_sum_of_any_size_is_drawn_in_pieces() -> None:
     longest = 0
 
@@ -109,3 +68,8 @@ def test_a_sum_of_any_size_is_drawn_in_pieces() -> None:
     assert arms.totals((0,), 2 * PIECE) == [PIECE / 2 - 3]
     assert longest == PIECE
     assert list(pieces(0)) == [0]
+
+
+@examples(Path(__file__).with_name("base.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

@@ -1,6 +1,8 @@
 """What captured frames show without the truth."""
 
 import math
+from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -8,11 +10,10 @@ import pytest
 
 from posse.audit.captured import checks
 from posse.durable.frames import Frame
-from posse.errors import InputError
 from posse.plan import prepare
 from posse.protocol.wire import pack_floats
 from posse_systems.dubey2020.messages import means_record
-from posse_systems.li2022.messages import Means
+from tests.support.conversations import examples
 from tests.support.runfile import describe_run
 from tests.support.signing import signers
 
@@ -39,55 +40,6 @@ def wrong(frames, plan=CENTRAL):
     return {check.name: check.violations for check in checks(frames, plan) if check.violations}
 
 
-def test_what_is_in_order_has_no_violation():
-    assert Means.__name__ == "Means"
-    assert wrong([means(0), means(1), means(0, 2), means(1, 2)]) == {}
-    # what a session hands over again is no second message
-    again = means(0, values=GRID + 0.5, number=3, more=12, resent=True)
-    assert wrong([means(0), again]) == {}
-    said = {check.name: check.says for check in checks([means(0)], CENTRAL)}
-    assert said["noisy numbers lie on a grid"] == "yes, in 4"
-    assert said["an arm that rests is not noised again"] == "nothing to look at"
-
-
-def test_a_run_that_agents_begin_anew_after_their_coordinator_was_replaced_is_another_one():
-    ready = frame(0, "Ready", plane="control")
-    again = means(0, values=GRID * 2)
-    assert wrong([ready, means(0), ready, again]) == {}
-    assert wrong([ready, ready, means(0), again]).keys() >= TWICE
-    assert wrong([ready, means(0), frame(1, "Ready", plane="control"), again]).keys() >= TWICE
-
-
-@pytest.mark.parametrize(
-    ("frames", "said"),
-    [
-        ([means(0), means(0, values=GRID * 2)], "with other numbers"),
-        ([means(0), means(0)], "more than once"),
-        ([means(0), means(1, values=GRID[:2])], "not equally long"),
-        ([means(0, more=3)], "3 bytes beside its message"),
-        ([means(0), frame(0, "Bundle", 1, b"")], "`Bundle`"),
-        ([means(0, values=np.random.default_rng(1).laplace(size=4))], "use all their bits"),
-    ],
-)
-def test_each_fault_is_said(frames, said):
-    assert any(said in text for found in wrong(frames).values() for text in found)
-
-
-def test_what_only_the_lab_sends_is_right_in_a_run_of_the_labs():
-    report = [means(0), frame(0, "Report", plane="control")]
-    assert wrong(report) == {}
-    assert "`Report`, as only the lab does" in str(wrong(report, None))
-
-
-def test_a_kind_that_many_sent_is_said_once():
-    reports = [frame(agent, "Report", plane="control") for agent in (10, 2, 1)]
-    (said,) = wrong([*reports, frame(0, "Due", plane="control")], None).values()
-    assert said == [
-        "agent 0 sent `Due`, as only the lab does",
-        "agents 1, 2, 10 sent `Report`, as only the lab does",
-    ]
-
-
 def test_signatures_of_means_that_are_passed_on_are_no_numbers():
     def passed_on(kind, values):
         rows = pack_floats(np.asarray(values))
@@ -98,17 +50,6 @@ def test_signatures_of_means_that_are_passed_on_are_no_numbers():
     for kind in ("Data", "Hop"):
         assert wrong([passed_on(kind, np.tile(GRID, 2))], None) == {}
         assert "8 of 8 first numbers" in str(wrong([passed_on(kind, rough)], None))
-
-
-def test_averages_lie_on_no_grid():
-    assert wrong([frame(0, "SinkMeans", 1, pack_floats(GRID / 3))], None) == {}
-
-
-def test_after_a_loss_a_round_is_said_again_over_those_who_are_left():
-    said = [frame(0, "SinkMeans", 1, pack_floats(GRID * n)) for n in (1, 2)]
-    stands = frame(0, "Standing", 1, 1, 0, 360, [0, 1, 2], plane="control")
-    assert wrong([said[0], stands, said[1]], None) == {}
-    assert "with other numbers" in str(wrong([stands, *said], None))
 
 
 @pytest.mark.parametrize(
@@ -161,11 +102,6 @@ def test_an_arm_that_rests_and_is_noised_again_is_found(signature, releases, mos
     assert "2 of 2 first numbers use all their bits" in str(wrong([bundle(1, rough)], plan))
 
 
-def test_an_empty_capture_is_a_mistake():
-    with pytest.raises(InputError, match="no frames"):
-        checks([])
-
-
 @pytest.mark.parametrize("rewards", [100, 1_000, 10_000, 1_000_000])
 def test_no_honest_number_is_accused_however_many_rewards_it_is_of(rewards):
     """Google's grid has the step 2^-40 of the scale, or more: over many rewards it is too fine."""
@@ -176,3 +112,8 @@ def test_no_honest_number_is_accused_however_many_rewards_it_is_of(rewards):
     said = checks([means(0, values=numbers)], None)[-1]
     assert said.violations == []
     assert bool(said.untold) is (rewards > 1_000)
+
+
+@examples(Path(__file__).with_name("captured.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

@@ -1,17 +1,20 @@
 """Arms of which one reward is another."""
 
+from collections.abc import Callable
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from posse.arms import ArmsContext
-from posse.audit.neighbours import FAR, AuditedArms, exchange_rewards, propose_cases
-from posse.errors import RunFailed
+from posse.audit.neighbours import AuditedArms
 from posse.plan import prepare
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.privacy import Neighbours
 from posse.protocol.wire import encode
 from posse.system import get_system
 from posse_systems.esfandiari2022.messages import Assign
+from tests.support.conversations import examples
 from tests.support.planted import planted
 
 
@@ -43,31 +46,9 @@ def test_one_reward_differs_however_rewards_are_used(side):
     assert arms(side, rank=COORDINATOR, **case)[0].draw(0, 3)[2] == value
 
 
-@pytest.mark.parametrize(
-    "draw",
-    [
-        lambda own: own.draw(0, 1),
-        lambda own: own.draw(0, 100)[:1],  # this many are as much work, however they are asked for
-        lambda own: own.totals((0,), 1),
-    ],
-)
-def test_a_run_that_only_what_it_finds_would_end_is_given_up(draw):
-    with pytest.raises(RunFailed, match="does not end"):
-        run_on_level_arms(draw, horizon=False)
-    assert run_on_level_arms(draw, horizon=True) == 5_001
-
-
 def run_on_level_arms(draw, horizon):
     own, _ = arms(0, levels=(0.5,), horizon=horizon)
     return sum(len(draw(own)) for _ in range(5_001))
-
-
-def test_who_has_which_is_all_that_differs_where_two_exchange():
-    both = [
-        [arms(side, rank=rank, levels=(0.5,), exchanged=1)[0].draw(0, 1)[0] for rank in (0, 1)]
-        for side in (0, 1)
-    ]
-    assert both == [[1.0, 0.0], [0.0, 1.0]]
 
 
 def test_two_of_one_group_exchange_the_first_rewards_of_its_first_round():
@@ -87,13 +68,6 @@ def test_two_of_one_group_exchange_the_first_rewards_of_its_first_round():
     assert drawn[1] == [[0, 0.5, 0.5], [1, 0.5, 0.5], [0.5] * 3]
 
 
-def test_who_exchanges_where_a_system_does_not_say_whose_rewards_are_in_a_sum():
-    plan = prepare(planted("none"))
-    assert exchange_rewards(plan, Neighbours()).exchanged == 1
-    assert exchange_rewards(plan, Neighbours(agent=2)).exchanged == 0
-    assert exchange_rewards(plan, Neighbours(exchanged=3)).exchanged == 3
-
-
 def test_the_run_files_own_rewards_are_drawn_once():
     one, other = (arms(side, place=1, run=side)[0].draw(0, 50) for side in (0, 1))
     assert np.flatnonzero(one != other).tolist() == [1]
@@ -111,10 +85,6 @@ def test_pulls_are_written_down_and_not_drawn_ahead_where_they_are_watched():
     assert world.pulls == {0: [(1, 1), (0, 3), (1, 3)]}
 
 
-def test_what_is_proposed_goes_as_far_as_rewards_do():
-    plan = prepare(planted("none"))
-    assert {case.values for case in propose_cases(plan)} == {(1.0, 0.0)}
-    wide = prepare({**planted("none"), "arms": {"kind": "gaussian", "means": [0.5, 0.5]}})
-    assert {case.values for case in propose_cases(wide)} == {(FAR, 0.0)}
-    votes = {**planted("none"), "system": "dp-mase", "parameters": {"epsilon": 1, "delta": 0.5}}
-    assert prepare(votes).claim.worst[0] in propose_cases(prepare(votes))
+@examples(Path(__file__).with_name("neighbours.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

@@ -1,13 +1,15 @@
 """What an adversary sees of a run, as numbers."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import msgspec
 import numpy as np
 import pytest
 
 from posse.audit.neighbours import AuditedArms
-from posse.audit.view import Adversary, EnoughSeen, ordinal, sees_only_ends
+from posse.audit.view import Adversary, EnoughSeen
 from posse.engines import memory
 from posse.plan import prepare
 from posse.protocol.machine import COORDINATOR
@@ -15,6 +17,7 @@ from posse.protocol.privacy import Neighbours
 from posse.protocol.wire import HEADER, encode
 from posse.wire.sources import of_this_machine
 from posse_systems.tossou2015.messages import Choice, Outcome
+from tests.support.conversations import examples
 from tests.support.planted import Told, planted
 from tests.support.runfile import describe_run
 
@@ -46,39 +49,12 @@ def seen(raw, sees, agent=0, watched=1):
     return watch.collect(world.pulls)
 
 
-def test_fields_counts_sizes_order_and_ends_have_names():
-    found = seen(planted("none"), "messages")
-    assert found["number of `Told` of agent 0"] == 2
-    assert "`value` of agent 0's second `Told`" in found
-    assert found["`length of note` of agent 0's first `Told`"] == 0
-    assert found["place of agent 0's second `Told`"] == found["place of agent 0's end"] == 2
-    assert found["size of agent 0's first `Told`"] == 32 + 16
-    assert found["time of agent 0's first `Told`"] < found["time of agent 0's second `Told`"]
-
-
-def test_one_agents_view_has_no_others_messages():
-    assert {name for name in seen(COOPERATION, "agent", 1) if "agent 0" in name} == set()
-    everything = seen(COOPERATION, "messages")
-    assert seen(COOPERATION, "agent", 1, watched=2).keys() == everything.keys()
-    assert {f"number of `Bundle` of agent {rank}" for rank in (0, 1)} <= set(everything)
-    # agents that talk to each other send the coordinator nothing
-    assert not [name for name in seen(COOPERATION, "coordinator") if "Bundle" in name]
-
-
 @pytest.mark.parametrize("sign", [False, True])
 def test_a_bundle_is_read_as_its_senders_own_message(sign):
     found = seen({**COOPERATION, "engine": {"kind": "memory", "sign": sign}}, "messages")
     assert found["`number of items` of agent 0's second `Bundle`"] == 1
     assert found["`counts[0]` of agent 0's first `Bundle`"] == 1
     assert np.isfinite(found["`means[0]` of agent 0's second `Bundle`"])
-
-
-def test_pulls_are_told_by_their_slots():
-    alone = describe_run("ucb1", 1, [0.9, 0.1], parameters={"horizon": 5}, engine="memory")
-    found = seen(alone, "pulls")
-    assert found["slot of agent 0's first turn to arm 0"] == 1
-    assert found["slot of agent 0's first turn to arm 1"] == 2
-    assert found["slots of agent 0"] == 5
 
 
 def test_the_same_to_several_is_seen_once_and_there_is_an_end():
@@ -126,33 +102,6 @@ def test_whether_players_saw_equal_samples_is_not_in_the_places_of_what_follows(
     assert places([0.0, 1.0, 0.0])["place of agent 0's first `Choice`"] == 2
 
 
-def test_only_pulls_show_what_players_do():
-    players, told = prepare(PLAYERS), prepare(planted("none"))
-    assert sees_only_ends(players, "agent")
-    assert sees_only_ends(players, "messages")
-    assert not sees_only_ends(players, "pulls")
-    assert not sees_only_ends(told, "agent")
-
-
-def test_what_a_coordinator_says_to_all_is_the_same_in_all_numbers():
-    asked = describe_run(
-        "cdp-mab", 4, [0.9, 0.1], parameters={"epsilon": 1.0, "horizon": 400}, engine="memory"
-    )
-    found = seen(asked, "messages")
-    first, *others = [
-        {
-            name.removesuffix(f" to agent {rank}"): value
-            for name, value in found.items()
-            if name.endswith(f" to agent {rank}")
-        }
-        for rank in range(4)
-    ]
-    assert others == [first] * 3
-    # four agents have said their means before
-    assert first["place of the coordinator's first `Active`"] == 5
-    assert found["place of agent 0's end"] == 5
-
-
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -174,6 +123,6 @@ def test_whatever_a_field_has_is_in_the_numbers(one, other):
     assert numbers(one) != numbers(other)
 
 
-def test_ordinals():
-    assert [ordinal(n) for n in (1, 2, 9, 10)] == ["first", "second", "ninth", "10th"]
-    assert [ordinal(n) for n in (11, 13, 21, 32, 43)] == ["11th", "13th", "21st", "32nd", "43rd"]
+@examples(Path(__file__).with_name("view.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

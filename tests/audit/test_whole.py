@@ -2,7 +2,7 @@
 
 import re
 import tomllib
-from dataclasses import replace
+from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
@@ -10,15 +10,14 @@ import numpy as np
 import pytest
 
 from posse.audit import trials
-from posse.audit.event import ViewTable
-from posse.audit.judge import AuditVerdict, judge
+from posse.audit.judge import AuditVerdict
 from posse.audit.neighbours import propose_cases
-from posse.audit.whole import Audit, choose_numbers
-from posse.errors import SpecError
+from posse.audit.whole import Audit
 from posse.plan import prepare
 from posse.protocol.privacy import Neighbours
 from posse.security import noise
 from posse.security.noise import AuditedNoise
+from tests.support.conversations import examples
 from tests.support.planted import planted
 from tests.support.runfile import describe_run
 
@@ -30,31 +29,6 @@ def verdict(fault, runs=800, **more):
     found = Audit(plan=prepare(planted(fault)), runs=runs, jobs=1, cases=CASE, **more).verdict()
     assert isinstance(found, AuditVerdict)
     return found
-
-
-def test_what_is_always_the_same_or_a_copy_tells_nothing_more():
-    names = ("said to 0", "said to 1", "always", "other")
-    one = ViewTable(names, np.array([[1.0, 1, 7, 3], [np.nan, np.nan, 7, 3]]))
-    two = ViewTable(names, np.array([[2.0, 2, 7, 4], [1, 1, 7, np.nan]]))
-    assert choose_numbers((one, two)) == ("said to 0", "other")
-
-
-def test_of_too_many_numbers_those_are_kept_whose_means_differ_most():
-    names = tuple(map(str, range(300)))
-    rows = np.random.default_rng(0).normal(size=(2, 50, 300))
-    rows[1, :, 299] += 5
-    kept = choose_numbers((ViewTable(names, rows[0]), ViewTable(names, rows[1])))
-    assert len(kept) == 256
-    assert "299" in kept
-
-
-def test_runs_that_were_cut_count_against_the_bound():
-    (one, other) = (ViewTable(("said",), np.full((40, 1), side)) for side in (1.0, 0.0))
-    whole = judge((one, other), (one, other), 0.1)
-    assert (whole.hits, whole.others, whole.trials, whole.cut) == (40, 0, 40, 0)
-    less = judge((one, other), tuple(replace(table, cut=5) for table in (one, other)), 0.1)
-    assert (less.hits, less.others, less.trials, less.cut) == (40, 5, 45, 10)
-    assert whole.lower_bound > less.lower_bound > 0
 
 
 def test_an_audit_says_beforehand_how_long_it_takes_at_most():
@@ -137,14 +111,6 @@ def test_honest_sums_over_groups_are_not_refuted_wherever_users_are_grouped(aggr
     assert found.claimed == 0
 
 
-def test_data_sets_of_ones_own_for_sums_differ_in_who_has_what_unless_epsilon_is_asked_for():
-    plan = anonymous()
-    (tried,) = Audit(plan=plan, cases=CASE).tried
-    assert tried.grouped
-    assert tried.levels == CASE[0].levels
-    assert Audit(plan=plan, cases=CASE, epsilon=1.0).tried == list(CASE)
-
-
 @pytest.mark.parametrize(("alike", "watched", "refuted"), [
     (False, 2, False),
     (True, 1, False),
@@ -173,42 +139,6 @@ def test_who_watches_two_agents_finds_noise_that_both_have(monkeypatch, alike, w
     assert ("agent 1" in found.words) == refuted
 
 
-@pytest.mark.parametrize(
-    ("watched", "sees", "said"),
-    [
-        (2, "messages", "does not apply to what is seen, which is 'messages'"),
-        (4, "agent", "is 4; there are 3 agents"),
-        (0, "agent", "is 0; there are 3 agents"),
-    ],
-)
-def test_as_many_agents_are_watched_as_there_are(watched, sees, said):
-    plan = prepare(planted("none") | {"agents": {"count": 3}})
-    with pytest.raises(SpecError, match=f"--watched: {said}"):
-        Audit(plan=plan, sees=sees, watched=watched).require()
-
-
-def test_an_audit_that_can_never_refute_says_so_before_it_starts():
-    plan = prepare(
-        describe_run(
-            "private-ucb",
-            6,
-            [0.9, 0.5, 0.1],
-            variant="printed",
-            topology="ring",
-            parameters={"epsilon": 0.5, "horizon": 60},
-            engine="memory",
-        )
-    )
-    audit = Audit(plan=plan, runs=2_000)
-    assert audit.hopeless == (
-        "2,000 runs can never refute this claim: they show at most ε = 5.24, and 7.013 is claimed; "
-        "--runs 11840 could"
-    )
-    assert Audit(plan=plan, runs=11_840).hopeless == ""
-    small = Audit(plan=plan, runs=60, epsilon=3.0, noise="python-dp")
-    assert small.hopeless.endswith("could, and guessing canaries may")
-
-
 @pytest.mark.slow
 def test_canaries_are_guessed_instead_of_counted_where_that_takes_fewer_runs():
     pytest.importorskip("pydp")
@@ -222,13 +152,6 @@ def test_canaries_are_guessed_instead_of_counted_where_that_takes_fewer_runs():
     rows = dict(found.rows)
     assert rows["guessed"].startswith("ε is at least 0.")
     assert rows["power"].startswith("twice the claimed ε would show with probability ")
-
-
-def test_nothing_is_judged_where_nothing_is_seen():
-    with pytest.raises(SpecError, match="--sees: is 'agent', which shows nothing of random-p"):
-        Audit(plan=players("random-player"), runs=100, sees="agent").verdict()
-    # without privacy it is not said how much, and pulls are what tells
-    assert players("tdfs-ucb").claim.sees == "pulls"
 
 
 @pytest.mark.slow
@@ -271,3 +194,8 @@ def test_pieces_are_kept_and_give_the_same_verdict_again(tmp_path):
     assert before == [False] * (len(before) // 2) + [True] * (len(before) // 2)
     audit = Audit(plan=prepare(planted("early")), runs=200, cases=CASE)
     assert audit.pieces == len(before) // 2
+
+
+@examples(Path(__file__).with_name("whole.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

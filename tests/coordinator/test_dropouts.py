@@ -6,6 +6,8 @@ from collections import Counter
 import networkx as nx
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from posse.agent.masking import Masker, SumMasker
 from posse.protocol.errors import RemoteProtocolError
@@ -136,7 +138,8 @@ def test_without_losses_the_sum_is_that_over_all_and_only_the_report_is_longer(d
     assert kinds & {Covered, Masked, Rest, Share} == {report}
 
 
-@pytest.mark.parametrize("seed", range(60))
+@settings(max_examples=60)
+@given(st.integers(0))
 def test_as_many_lost_as_are_declared_leave_the_exact_sum(seed):
     """Whoever is lost and whenever, in whatever order messages arrive."""
     chance = random.Random(seed)
@@ -171,7 +174,8 @@ def test_later_rounds_do_without_who_was_lost():
     np.testing.assert_allclose(link.server.average, [0.50, 0.49, 0.48], atol=0.02)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@settings(max_examples=10)
+@given(st.integers(0))
 def test_one_more_than_declared_ends_as_missing(seed):
     chance = random.Random(seed)
     lost = {n: chance.randrange(20) for n in chance.sample(range(AGENTS), 2)}
@@ -180,7 +184,8 @@ def test_one_more_than_declared_ends_as_missing(seed):
     assert link.status == "missing"
 
 
-@pytest.mark.parametrize("seed", range(20))
+@settings(max_examples=20)
+@given(st.integers(0))
 def test_the_server_gets_no_report_unmasked_and_never_both_masks_of_one(seed):
     """Of each report less all that was told of its masks, words are still far from any sum."""
     chance = random.Random(seed)

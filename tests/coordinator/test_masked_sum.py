@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from posse.agent.masking import Masker, public_key
 from posse.protocol.errors import RemoteProtocolError
@@ -62,7 +64,8 @@ class Round:
         self.waiting += [(user, message) for users, message in orders for user in users]
 
 
-@pytest.mark.parametrize("seed", range(80))
+@settings(max_examples=80)
+@given(st.integers(0))
 def test_the_sums_are_exactly_those_of_the_members_that_are_left(seed: int) -> None:
     chance = random.Random(seed)
     lost = {n: chance.randrange(40) for n in chance.sample(GROUP, 2)}

@@ -1,6 +1,8 @@
 """A ledger's entries and its tables say the same, whatever runs do."""
 
+import random
 import sqlite3
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posse.durable import chain
-from posse.durable.entries import Entries
+from posse.durable.entries import Entries, _merged
 from posse.durable.lifetime import SCHEMA
 
 
@@ -82,3 +84,20 @@ def test_a_ledger_from_before_gets_entries() -> None:
     assert [entry[0] for entry in chain.entries(db)] == ["begin", "use", "count", "end"]
     after = db.execute("SELECT * FROM runs").fetchall(), db.execute("SELECT * FROM rows").fetchall()
     assert after == before
+
+
+spans = st.lists(
+    st.tuples(st.integers(0, 40), st.integers(1, 9)).map(lambda s: (s[0], s[0] + s[1])), max_size=9
+)
+
+
+@given(spans, st.randoms())
+def test_spans_are_merged_to_the_fewest_with_the_same_rows_in_any_order(
+    some: list[tuple[int, int]], chance: random.Random
+) -> None:
+    merged = _merged(list(some))
+    rows = {row for first, last in some for row in range(first, last)}
+    assert [row for first, last in merged for row in range(first, last)] == sorted(rows)
+    assert all(one[1] < other[0] for one, other in pairwise(merged))
+    mixed = chance.sample(some, len(some))
+    assert _merged(mixed) == _merged(merged) == merged

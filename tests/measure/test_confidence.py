@@ -1,10 +1,22 @@
 """Confidence intervals against SciPy's Student law and by simulation."""
 
+import random
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
-from posse.measure.confidence import count_apart, interval, mean_ci, mean_of, student
+from posse.measure.confidence import (
+    count_apart,
+    interval,
+    mean_ci,
+    mean_interval,
+    mean_of,
+    student,
+    wilson,
+)
 
 
 @pytest.mark.parametrize("freedom", [*range(1, 40), 99, 400, 401, 1000, 10**6])
@@ -92,3 +104,48 @@ def test_what_could_be_negative_is_not_taken_for_what_never_is() -> None:
     assert plain is not None
     assert signed is not None
     assert signed < 0 < plain
+
+
+@given(st.integers(1, 10_000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+def test_a_probabilitys_interval_is_around_its_share_and_mirrors_that_of_the_misses(
+    counted: tuple[int, int],
+) -> None:
+    hits, trials = counted
+    low, high = wilson(hits, trials)
+    assert 0.0 <= low <= hits / trials + 1e-12
+    assert hits / trials - 1e-12 <= high <= 1.0
+    assert wilson(trials - hits, trials) == pytest.approx((1 - high, 1 - low), abs=1e-12)
+
+
+values = st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=12)
+
+
+@given(values, st.floats(-1e3, 1e3), st.floats(0.01, 100.0))
+def test_a_means_interval_moves_and_grows_with_its_values(
+    sample: list[float], shift: float, scale: float
+) -> None:
+    mean, half = mean_ci(sample)
+    other, wide = mean_ci([scale * value + shift for value in sample])
+    assert half is not None
+    assert (other, wide) == pytest.approx((scale * mean + shift, scale * half), abs=1e-6)
+
+
+@given(st.lists(st.floats(0.001, 1e3), min_size=5, max_size=12), st.floats(0.01, 100.0))
+def test_the_interval_of_what_is_never_negative_stays_above_0_and_holds_its_mean(
+    sample: list[float], scale: float
+) -> None:
+    mean, low, high = mean_interval(sample)
+    assert 0.0 < low <= mean * (1 + 1e-12)
+    assert high >= mean * (1 - 1e-12)
+    scaled = mean_interval([scale * value for value in sample])
+    assert scaled == pytest.approx((scale * mean, scale * low, scale * high))
+
+
+@given(st.lists(st.floats(0.0, 1.0), min_size=4, max_size=12), st.integers(1, 3), st.randoms())
+def test_values_far_above_all_others_are_counted_whatever_their_order(
+    sample: list[float], far: int, chance: random.Random
+) -> None:
+    apart = min(far, (len(sample) + far) // 3)
+    mixed = [*sample, *(1_000.0 + n / 10 for n in range(apart))]
+    chance.shuffle(mixed)
+    assert count_apart(mixed) == (apart if len(mixed) >= 5 else 0)

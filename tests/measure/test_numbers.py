@@ -1,10 +1,17 @@
 """How numbers are written for a person."""
 
 import math
+import re
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from posse.measure.numbers import average, named, number, short, total
+from posse.measure.confidence import mean_of
+from posse.measure.numbers import listed, named, number, short, with_interval
+from tests.support.conversations import examples
 
 
 @pytest.mark.parametrize(
@@ -30,34 +37,37 @@ def test_a_number(value: object, wanted: str) -> None:
     assert number(value) == wanted
 
 
-@pytest.mark.parametrize(
-    ("value", "wanted"),
-    [(950, "950"), (20_000, "20k"), (1.5e6, "1.5M"), (2e9, "2G"), (0.25, "0.25")],
-)
-def test_in_few_characters(value: float, wanted: str) -> None:
-    assert short(value) == wanted
+@examples(Path(__file__).with_name("numbers.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()
 
 
-def test_a_mean_with_its_interval() -> None:
-    assert average([]) == "–"
-    assert average([3.0]) == "3"
-    assert average([4.0, 6.0]) == "5 (n = 2)"
-    assert average([5.0] * 8) == "5"
-    # below 0 it is Student's, 2.776 * 2 / sqrt(5) = 2.48; else a factor of exp(2.48 / 5) = 1.64
-    assert average([-2.0, -2.0, 0.0, 2.0, 2.0]) == "0.0 (-2.5 to 2.5, n = 5)"
-    assert average([3.0, 3.0, 5.0, 7.0, 7.0]) == "5.0 (3.0 to 8.2, n = 5)"
+@given(st.floats(-1e12, 1e12), st.integers(2, 5))
+def test_a_short_number_is_that_number_to_its_digits(value: float, digits: int) -> None:
+    said = short(value, digits)
+    factor = {"G": 1e9, "M": 1e6, "k": 1e3}.get(said[-1], 1.0)
+    read = float(said.rstrip("GMk")) * factor
+    assert math.isclose(read, value, rel_tol=0.5 * 10 ** (1 - digits), abs_tol=1e-300)
 
 
-def test_digits_are_those_that_the_data_have() -> None:
-    assert average([0.199, 0.2, 0.201, 0.202, 0.203]) == "0.2010 (0.1990 to 0.2030, n = 5)"
-    assert average([50_000.0, 60_000.0, 70_000.0, 80_000.0, 1_000_000.0]).startswith("252,000 (")
+@given(st.integers() | st.floats(allow_nan=False, allow_infinity=False))
+def test_a_number_for_people_is_that_number_to_three_digits(value: float) -> None:
+    read = float(number(value).replace(",", ""))
+    whole = isinstance(value, int) or value == round(value)
+    assert math.isclose(read, value, rel_tol=1e-15 if whole else 0.0051, abs_tol=1e-300)
 
 
-def test_agents_by_rank() -> None:
-    assert named([3]) == "agent 3"
-    assert named(range(12)) == "agents 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11"
-    assert named(range(64)) == "agents 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11 and 52 more"
+@given(st.lists(st.integers(0, 99), max_size=40))
+def test_a_list_names_twelve_and_counts_the_others(ranks: list[int]) -> None:
+    said = listed(ranks)
+    shown, _, more = said.partition(" and ")
+    assert [int(n) for n in shown.split(", ") if n] == ranks[:12]
+    assert int(more.removesuffix(" more") or 0) == max(0, len(ranks) - 12)
+    assert named(ranks).endswith(said if ranks else "nobody")
 
 
-def test_a_sum_that_is_zero_has_no_sign() -> None:
-    assert total(-1e-13) == "0"
+@given(st.lists(st.floats(0.0, 1e6), min_size=5, max_size=9))
+def test_a_mean_is_written_between_the_ends_of_its_interval(values: list[float]) -> None:
+    said = re.findall(r"-?[0-9,]+(?:\.[0-9]+)?", with_interval(mean_of(values), len(values)))
+    middle, *ends = [float(word.replace(",", "")) for word in said]
+    assert not ends or ends[0] <= middle <= ends[1]

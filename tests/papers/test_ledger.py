@@ -1,39 +1,11 @@
 """The papers line by line: what a row stands for, and which statements judge it."""
 
-import pytest
+from collections.abc import Callable
+from pathlib import Path
 
-from posse_papers import catalogue, ledger, record
-from posse_papers.ledger import Row, places
-
-
-@pytest.mark.parametrize(
-    ("label", "names"),
-    [
-        ("(3) to (5)", ["(3)", "(4)", "(5)"]),
-        ("(7)", ["(7)"]),
-        ("Remarks 3, 5", ["Remark 3", "Remark 5"]),
-        ("Assumptions 3.2 to 3.4", ["Assumption 3.2", "Assumption 3.3", "Assumption 3.4"]),
-        ("Lemma 3.5", ["Lemma 3.5"]),
-        ("Table I", ["Table I"]),
-    ],
-)
-def test_what_a_label_stands_for(label: str, names: list[str]) -> None:
-    assert Row("a", label, "reading", "").names == names
-
-
-@pytest.mark.parametrize(
-    ("place", "named"),
-    [
-        ("29, 30", {"(29)", "(30)"}),
-        ("2 to 4", {"(2)", "(3)", "(4)"}),
-        ("Lemma 3.5; Algorithm 1, line 9", {"Lemma 3.5", "Algorithm 1"}),
-        ("Theorem 1, equations 15, 19", {"Theorem 1", "(15)", "(19)"}),
-        ("Proposition 4.2, proof", {"Proposition 4.2"}),
-        ("6.3, Section C.3", {"6.3", "Section C.3"}),
-    ],
-)
-def test_what_a_place_names(place: str, named: set[str]) -> None:
-    assert named <= places(place)
+from posse_papers import ledger, record
+from posse_papers.ledger import Row
+from tests.support.conversations import examples
 
 
 def test_no_line_is_there_twice_and_all_numbers_up_to_the_last_are() -> None:
@@ -43,13 +15,6 @@ def test_no_line_is_there_twice_and_all_numbers_up_to_the_last_are() -> None:
         again = {name for name in names if names.count(name) > 1}
         assert again <= {"Figure 4"}
         assert {f"({n})" for n in range(1, count + 1)} <= set(names)
-
-
-def test_each_tested_line_has_a_statement_that_names_it() -> None:
-    told = {one.name: one for one in record.recorded()}
-    assert set(told) >= {row.how for row in ledger.rows() if row.tested}
-    assert [row.label for row in ledger.unjudged(told)] == []
-    assert set(told) == set(catalogue.experiments())
 
 
 def test_an_answer_of_the_authors_stands_in_their_line(monkeypatch) -> None:
@@ -67,3 +32,8 @@ def test_a_line_is_judged_by_what_names_it_and_a_figure_by_all_of_its_experiment
 
     assert judged("Lemma A.1", "rio-proofs") == ["9, Lemma A.1"]
     assert judged("Figure 2", "rio-2") == ["C.2"]
+
+
+@examples(Path(__file__).with_name("ledger.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

@@ -2,16 +2,15 @@
 
 import math
 import random
+from collections.abc import Callable
+from pathlib import Path
 
-import numpy as np
 import pytest
 
 from posse.engines import memory
 from posse.plan import prepare
-from posse_papers.li import compared, figures, proofs, theory
-from posse_papers.sample import Sample, regret
-from posse_papers.statements import Measured
-from posse_systems.algorithms import from_edges, ring
+from posse_papers.li import theory
+from tests.support.conversations import examples
 from tests.support.papers import GENERATOR, alike_on_average
 
 
@@ -20,17 +19,6 @@ def test_the_solution_loses_nothing_and_the_prints_do():
         solved = theory.loss("2 log T / log(M p^1.5)", p)
         assert solved == pytest.approx(1.0)
     assert theory.loss("log T / log pM", 1.0) == pytest.approx(50)
-
-
-def test_the_deviation_of_noise_in_a_late_round():
-    found = [theory.deviation(3, generator=GENERATOR(n)) for n in (1, 2)]
-    assert found == pytest.approx([1, 1], abs=0.25)
-
-
-def test_the_cost_of_a_round_by_edges():
-    # five complete graphs of 20: 5 · 190 edges and five links of cost 50
-    assert figures.by_edges("case 1: five complete") == 950 + 250
-    assert figures.by_edges("case 6: alone") == 5000
 
 
 def test_bounds_on_the_diameter_by_eigenvalues_known_by_hand():
@@ -55,55 +43,6 @@ def test_equation_33_is_the_sum_of_a_geometric_series():
         series = sum(gap ** (r / rounds) for r in range(rounds))
         assert theory.delay_factor(rounds, gap) == pytest.approx(series + rounds / 1e6)
     assert theory.delay_factor(5, 0.5) == pytest.approx(3.86, abs=0.005)
-
-
-def test_a_complete_graph_of_a_hundred_has_as_many_links_as_pairs():
-    assert figures.by_links(100) == sum(1 for i in range(100) for j in range(i)) == 4950
-
-
-def test_a_star_waits_one_slot():
-    found = theory.waiting("star", 10, generator=GENERATOR(3))
-    assert found["value"] == pytest.approx(found["regret"] / 20)
-    assert found["value"] < 1
-
-
-@pytest.mark.parametrize(
-    ("of", "answer"),
-    [(lambda t: 500 + t / 1e4, "holds"), (lambda t: 50 * math.log(1 + t), "fails")],
-)
-def test_what_is_linear_once_the_own_arm_is_found(of, answer):
-    runs = Measured("corrected", regret)
-    times = [1e4 * i for i in range(101)]
-    runs.runs["a", 0.0] = [
-        Sample(status="horizon", curve=[[t, scale * of(t)] for t in times]) for scale in (1, 1.1)
-    ]
-    assert figures.linear("a")(runs).held == answer
-
-
-def test_gossip_mixes_without_losing_anything():
-    mixing = compared.weights(ring(5))
-    assert mixing == pytest.approx(mixing.T)
-    assert mixing.sum(axis=1) == pytest.approx(np.ones(5))
-    assert mixing[0].tolist() == pytest.approx([1 / 3, 1 / 3, 0, 0, 1 / 3])
-
-
-def test_gossip_uses_each_edge_in_each_slot_and_loses_by_its_noise():
-    noisy, exact = (
-        compared.gossip(300, private, generator=GENERATOR(1)) for private in (True, False)
-    )
-    assert noisy["value"] == exact["value"] == 300 * 8
-    assert noisy["regret"] > exact["regret"] > 0
-
-
-def test_a_multi_star_links_its_centres():
-    graph = from_edges(20, ((i, j) for i, j in compared.several_stars(4, 4)))
-    assert (graph.size, graph.diameter, sorted(graph.degrees)) == (22, 3, [1] * 16 + [7] * 4)
-
-
-def test_the_proofs_sum_falls_with_rounds_and_grows_with_fewer_agents():
-    at = [theory.equation_26("p=1", r) for r in (2, 3, 4, 5)]
-    assert at == sorted(at, reverse=True)
-    assert theory.equation_26("p=0.6", 3) > at[1]
 
 
 MEANS, M, T, EPSILON = [0.8, 0.55, 0.3], 4, 3000, 0.1
@@ -184,21 +123,6 @@ def test_ddp_mab_is_the_plain_loop_of_its_pseudo_code(variant):
     alike_on_average(slow, [memory.run(plan, number).regret for number in range(200)])
 
 
-def test_steps_of_the_proofs_by_hand():
-    # one noise: e^(-sqrt(8 log 8KT)) against 1/(4KT)
-    alone = math.exp(-math.sqrt(8 * math.log(8e7))) * 4e7
-    assert proofs.over_promised(1) == pytest.approx(alone)
-    # two: (1 + x/2) e^-x
-    x = math.sqrt(16 * math.log(8e7))
-    assert proofs.over_promised(2) == pytest.approx((1 + x / 2) * math.exp(-x) * 4e7, rel=1e-6)
-    # Δ = .3: r = 3, 8 · 64 against 16 / .09
-    assert proofs.pulls_over_printed(0.3) == pytest.approx(512 * 0.09 / 16)
-    assert proofs.epochs_over_rounds(0.5) == 2
-    assert proofs.sum_over_printed(0.5) == (1 + 0.5) / 1
-    # 16 log(8 · 10 · 10⁶ · 2²) / (2000 / 4) = .63 pulls
-    allowed = 64 * math.log(3.2e8) / 2000
-    assert proofs.one_pull_over_printed(2000) == pytest.approx(1 / allowed)
-    # .3 lies above 2^-2 and is out after ⌈2.74⌉ rounds; .5 lies above 2^-2 and is out after 2
-    assert proofs.rounds_over_stated(0.3) == 3 / 2
-    assert proofs.rounds_over_stated(0.5) == 1
-    assert proofs.rounds_over_stated(0.3, 2.0) == 1
+@examples(Path(__file__).with_name("li.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

@@ -2,6 +2,8 @@
 
 import math
 import random
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,24 +13,10 @@ from scipy.stats import binom
 
 from posse.engines import memory
 from posse.plan import prepare
-from posse_papers.rio import proofs, theory
-from posse_papers.sample import Sample
+from posse_papers.rio import theory
 from posse_systems.rio2023.system import samples_of_epochs
+from tests.support.conversations import examples
 from tests.support.papers import alike_on_average
-
-
-def test_the_adversary_by_hand():
-    # agent 0: nine arms gone, one left; 1: none; 2: against the best; 3: five arms gone
-    votes: list[list[float]] = [[1, 0, k] for k in range(1, 10)]
-    votes += [[2, 2, 0], *[[3.0, 3.0, k] for k in range(1, 6)]]
-    sample = Sample(status="identified", answers=[None] * 4, log={"votes": votes})
-    assert theory.success(sample) == pytest.approx((1 + 0.1 + 0 + 0.2) / 4)
-    assert theory.erred(sample) == 1 / 4
-
-
-def test_some_m_of_n_by_hand():
-    # M = 2 of N = 3 at β = 1/2: 4 of 8
-    assert theory.majority(3, 0.5, 2) == pytest.approx(0.5)
 
 
 def test_the_promise_of_proposition_4_3():
@@ -36,23 +24,6 @@ def test_the_promise_of_proposition_4_3():
     slowest, samples = 256.0, samples_of_epochs(0.2, 10, 0.5, 0.25)
     late = binom.cdf(samples, round(theory.at_most_rounds("", slowest)), 1 / slowest)
     assert theory.promised(slowest) == pytest.approx(0.95 * (1 - late) ** 5, rel=1e-3)
-
-
-def test_proposition_5_2_with_the_proofs_m():
-    # log .05 / log .9 = 28.4; α = 0: P(Bin(29, .95) = 29) δ, whatever η_ξ is
-    assert theory.bound(0.05, 0) == pytest.approx(0.95**29 * 0.05)
-
-
-def test_all_of_n_agents_are_given_agents():
-    votes = theory.AGENTS
-    found = theory.exact(votes)
-    assert found == pytest.approx(theory.formula(votes), rel=1e-9)
-
-
-def test_the_fifth_of_equally_active_agents():
-    assert theory.slowest_voter(0.0) == pytest.approx(256)
-    weights = [n**-0.8 for n in range(1, 257)]
-    assert theory.slowest_voter(0.8) == pytest.approx(sum(weights) / 5**-0.8)
 
 
 MEANS, ETA, XI, DELTA, N = [0.9, 0.3, 0.2], 0.6, 0.15, 0.2, 12
@@ -96,17 +67,6 @@ def corrupted_elimination(variant: str, draw: random.Random) -> tuple[int, int]:
                 if len(local[m]) <= 1:
                     active.remove(m)
     return t, min(alive, key=lambda k: votes[k])
-
-
-def test_steps_of_the_proofs_by_hand():
-    # T(η) = 1, δ = .05: 2 + log 20 = 5.0 rounds, and 2 + log 20 + sqrt(log² 20 + 4 log 20) = 9.6
-    assert [proofs.rounds(8, 1), proofs.rounds(6, 1)] == [5, 10]
-    assert proofs.late(8, 1) == pytest.approx(2**-5 / 0.05)
-    # of 5 rounds both have one with 1 - 2/32; more than one each with 1 - 6/32
-    assert proofs.promised_over_true(8, 1) == pytest.approx(0.95 * (26 / 32) ** 2 * 32 / 30)
-    assert proofs.delta_over_power(0.0) == pytest.approx(1)
-    power = math.log(0.05) / math.log(0.9)
-    assert proofs.delta_over_power(0.05) == pytest.approx(0.05 / (1 - 0.1 / 0.95**9) ** power)
 
 
 @pytest.mark.slow
@@ -153,9 +113,6 @@ def test_privacy_makes_two_means_no_easier_to_tell_apart(p, q, epsilon):
     assert slow.min() <= theory.divergence(math.inf, p, q) + 1e-5
 
 
-def test_what_many_steps_cost_by_three_compositions():
-    assert theory.cost_of_steps("basic", 64) == 64
-    assert theory.cost_of_steps("tree", 64) == 6
-    # a hundred times the steps, ten times the cost
-    few, many = (theory.cost_of_steps("advanced", steps) for steps in (100, 10_000))
-    assert many / few == pytest.approx(10, rel=0.3)
+@examples(Path(__file__).with_name("rio.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

@@ -1,7 +1,8 @@
 """Rows of the log: named columns, and the cells they stand in."""
 
-import json
 import math
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from posse.protocol.errors import LocalProtocolError
 from posse.protocol.log import Row
+from tests.support.conversations import examples
 
 
 class Plain(Row, frozen=True):
@@ -44,25 +46,6 @@ def test_rows_come_back_from_their_cells(noted: list[tuple[float, Row]]) -> None
         assert kind.select(log) == [(now, row) for now, row in noted if type(row) is kind]
 
 
-def test_cells_and_columns_of_an_open_row() -> None:
-    rows = [Open(3, (1, 2)), Open(4, ())]
-    log = {"open": [row.line(0.5) for row in rows]}
-    assert log["open"] == [[0.5, 3, 1, 2], [0.5, 4]]
-    assert Open.columns(log) == ["number", "arm_0", "arm_1"]
-    assert OnlyOpen.columns({"only-open": [[0.5, 1.0, 2.0, 3.0]]}) == [
-        "player_0",
-        "player_1",
-        "player_2",
-    ]
-    assert Open.columns({}) == ["number"]
-
-
-def test_a_truth_and_numbers_of_numpys_are_numbers() -> None:
-    noted: Any = Plain(True, np.float64(0.5))
-    assert json.dumps(noted.line(np.int64(3))) == "[3, 1, 0.5]"
-    assert json.dumps(Plain(-(2**53), 1e300).line(1.5)) == "[1.5, -9007199254740992, 1e+300]"
-
-
 @pytest.mark.parametrize(
     "cell", [math.nan, math.inf, np.float64(math.nan), "1", None, [1], np.zeros(2), 1 << 63]
 )
@@ -72,13 +55,6 @@ def test_what_is_no_finite_number_is_not_noted(cell: Any) -> None:
             row.line(now)
 
 
-def test_whole_numbers_that_crossed_the_wire_as_floats_are_whole_again() -> None:
-    ((now, row),) = Plain.select({"plain": [[1.0, 2.0, 3.0]]})
-    assert (now, row) == (1.0, Plain(2, 3.0))
-    assert isinstance(row.agent, int)
-
-
-@pytest.mark.parametrize("cells", [[0.0, 1.0], [0.0, 1.0, 2.0, 3.0]])
-def test_a_row_of_another_length_is_refused(cells: list[float]) -> None:
-    with pytest.raises(ValueError, match="zip"):
-        Plain.select({"plain": [cells]})
+@examples(Path(__file__).with_name("log.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

@@ -1,9 +1,9 @@
 """The codec: what is sent arrives, and no bytes of a peer's raise anything but one exception."""
 
-import math
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 from hypothesis import example, given
@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 
 from posse.protocol import control
 from posse.protocol.bounds import MOST_AGENTS
-from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
+from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.machine import MOST_ARMS
 from posse.protocol.message import Header, Message, Plane, kind_name
 from posse.protocol.wire import (
     HEADER,
-    MAX_DATA,
     Codec,
     encode,
     kind_of,
@@ -26,7 +25,8 @@ from posse.protocol.wire import (
     sent_at,
     unpack_floats,
 )
-from posse_systems.rio2023.messages import TO_COORDINATOR, Eliminated, Sample, Vote
+from posse_systems.rio2023.messages import TO_COORDINATOR, Sample, Vote
+from tests.support.conversations import examples
 
 CODEC = Codec(
     (
@@ -73,13 +73,6 @@ def refused(frame: bytes, codec: Codec = CODEC) -> str:
     return caught.value.reason
 
 
-@pytest.mark.parametrize("made", [Vote, Eliminated, lambda arms: Sample(arms, b"")])
-def test_messages_hold_as_many_arms_as_a_run_may_have(made: Any) -> None:
-    codec = Codec((Vote, Eliminated, Sample))
-    assert decode(frame_of(made(FULL)), codec) == made(FULL)
-    assert refused(frame_of(made((*FULL, MOST_ARMS))), codec) == "malformed"
-
-
 @given(st.binary(max_size=80))
 @example(bytes(HEADER.size) + b"\x92\xa4\x1b[2J")
 @example(bytes(HEADER.size) + b"\x92\xbfVote")
@@ -108,17 +101,6 @@ def test_what_is_sent_arrives(
     assert {sent_at(frame[:cut]) for cut in range(HEADER.size)} == {0.0}
     # the same message is the same bytes: what is measured in one engine is so in the other
     assert frame == encode(message, run=run, source=source, sequence=sequence, now=now, sent=sent)
-
-
-def test_the_layout_of_a_frame() -> None:
-    """Byte by byte, so that a change of the format does not pass unseen."""
-    frame = encode(Vote((3, 7)), run=1, source=-1, sequence=2, now=1.0, sent=5)
-    assert frame.hex(" ") == (
-        "70 6f 01 00 01 00 00 00 ff ff ff ff 02 00 00 00 "
-        "00 00 00 00 00 00 f0 3f 05 00 00 00 00 00 00 00 "
-        "92 a4 56 6f 74 65 92 03 07"
-    )
-    assert HEADER.size == 32
 
 
 @given(st.binary(max_size=300))
@@ -155,38 +137,6 @@ def test_a_damaged_frame_raises_nothing_else(message: Message, data: st.DataObje
         assert error.reason
 
 
-@pytest.mark.parametrize(
-    ("frame", "reason"),
-    [
-        (b"po\x01", "short"),
-        (frame_of(Vote((1,))).replace(b"po", b"PO", 1), "garbage"),
-        (b"po\x02" + frame_of(Vote((1,)))[3:], "version"),
-        (frame_of(Vote((1,)), now=math.nan), "not-finite"),
-        (frame_of(Vote((1,)), now=math.inf), "not-finite"),
-        (frame_of(Vote((1,)))[:-1], "malformed"),
-        (frame_of(Vote((1,))) + b"\x00", "malformed"),
-        (frame_of(Eliminated((1,))), "unknown-kind"),
-        (frame_of(control.Begin(1, 0)), "unknown-kind"),
-        (on_plane(Plane.CONTROL, frame_of(Vote((1,)))), "unknown-kind"),
-        (on_plane(Plane.WORLD, frame_of(Vote((1,)))), "unknown-kind"),
-        (frame_of(Vote(())), "malformed"),
-        (frame_of(Vote((-1,))), "malformed"),
-        (frame_of(control.Join(0, "t" * 65, "", 1)), "malformed"),
-    ],
-)
-def test_each_refusal_has_its_reason(frame: bytes, reason: str) -> None:
-    assert refused(frame) == reason
-
-
-def test_data_is_limited_before_it_is_decoded() -> None:
-    overhead = len(msgspec.msgpack.encode(Sample((0,), bytes(MAX_DATA // 2)))) - MAX_DATA // 2
-    fits = Sample((0,), bytes(MAX_DATA - overhead))
-    assert decode(frame_of(fits)) == fits
-    assert refused(frame_of(Sample((0,), bytes(MAX_DATA - overhead + 1)))) == "oversize"
-    # limited by length alone: these bytes are no message at all
-    assert refused(HEADER.pack(b"po", 1, 0, 0, 0, 0, 0.0, 0) + bytes(MAX_DATA + 1)) == "oversize"
-
-
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), max_size=50))
 def test_floats_arrive_exactly(values: list[float]) -> None:
     data = pack_floats(np.array(values))
@@ -210,19 +160,6 @@ def test_messages_of_one_kind_take_as_much_together_as_one_by_one(votes: list[Vo
     assert measure_payloads(votes) == sum(len(frame_of(vote)) - HEADER.size for vote in votes)
 
 
-@pytest.mark.parametrize("arms", [(-1,), [1, 2], "no arms"])
-def test_what_the_codec_does_not_hand_back_is_a_mistake_of_ours(arms: Any) -> None:
-    with pytest.raises(LocalProtocolError, match="Vote"):
-        measure_payloads([Vote((1,)), Vote(arms)])
-
-
-def test_strided_arrays_are_packed_in_order() -> None:
-    table = np.arange(6.0).reshape(2, 3)
-    assert unpack_floats(pack_floats(table[:, 1]), 2).tolist() == [1.0, 4.0]
-
-
-def test_numbers_of_numpy_are_refused_with_the_kind_and_a_way_out() -> None:
-    said = r"Vote cannot be encoded: .*numpy\.int64.*; give its fields plain numbers, by float\(\)"
-    arms: Any = (np.int64(1),)
-    with pytest.raises(LocalProtocolError, match=said):
-        encode(Vote(arms), 0, 0, 0, 0.0, 0)
+@examples(Path(__file__).with_name("wire.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

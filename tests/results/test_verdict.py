@@ -1,6 +1,7 @@
 """The verdict: what stands first, and that no trouble is left out anywhere."""
 
 import html
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -25,19 +26,15 @@ from posse.results import words
 from posse.results.record import Absence, Detail, Proof, RunRecord
 from posse.results.traffic import Amount
 from posse.results.verdict import (
-    TROUBLES,
-    Truth,
     VerdictLine,
-    drawn_anew,
-    losses,
     verdict,
-    verdict_line,
 )
 from posse.system.truth import truth_of
 from posse_arena.page import arena_page
 from posse_systems.tossou2015.messages import PlayerParameters
 from tests.arena.test_result import small
 from tests.operate.test_live import STATE
+from tests.support.conversations import examples
 from tests.support.runfile import describe_run
 
 SPEC = describe_run("dp-mase", 8, [0.9, 0.1], parameters={"epsilon": 0.5}, engine="memory")
@@ -80,10 +77,6 @@ TROUBLED: dict[str, tuple[RunRecord, str]] = {
     "refused": (ended(best_arm=0, refused={"replayed": 8}), "8 replayed"),
 }
 """A run with each trouble, and what is said of it."""
-
-
-def test_there_is_a_run_for_each_trouble() -> None:
-    assert TROUBLED.keys() == TROUBLES.keys()
 
 
 @pytest.fixture(scope="module")
@@ -140,115 +133,11 @@ def test_seven_places_have_their_line_from_one_function(
     assert [place for place, said in places.items() if not said.startswith("[one] ")] == []
 
 
-def test_what_matters_most_comes_first_whatever_was_found() -> None:
-    found = [("a is best at 1", True), ("No clear best at 2", False)]
-    after = {"missing": "1 of 2 ended"}
-    assert verdict_line(found).line == "done: No clear best at 2; a is best at 1"
-    assert verdict_line(found, **after).state == "partial"
-    after["under_way"] = "Run 2"
-    assert verdict_line(found[:1], **after).line == "under way: Run 2. Until now: a is best at 1"
-    after["failure"] = "It broke"
-    assert verdict_line([], **after).line == "failed: It broke"
-    assert verdict_line(found[:1], **after).line == "partial: It broke. Until then: a is best at 1"
-    assert [verdict_line(found[:n]).clear for n in range(3)] == [False, True, False]
-
-
-def test_a_warning_is_a_loss_too() -> None:
-    told = verdict([ended(best_arm=0)], asked=1, warnings=["no keys"])
-    assert told.losses == (("warning", "no keys"),)
-
-
 def sentence(*runs: RunRecord, asked: int = 0, **more: Any) -> str:
     return verdict(runs, asked=asked or len(runs), **more).sentence
 
 
 ARM = ended(best_arm=0)
-
-
-@pytest.mark.parametrize(
-    ("told", "state", "said"),
-    [
-        (verdict([], asked=4, failure="agent 3 fell silent."), "failed",
-         "Failed: agent 3 fell silent"),
-        (verdict([ARM], asked=4, failure="agent 3 fell silent"), "partial",
-         "Stopped after 1 of 4 runs: agent 3 fell silent. "
-         "Until then: Arm 0 is the best, says the one run"),
-        (verdict([ARM], asked=4, under_way="Run 2 of 4 is under way"), "under way",
-         "Run 2 of 4 is under way. Until now: Arm 0 is the best, says the one run"),
-        (verdict([], asked=4, under_way="1 of 3 agents are here"), "under way",
-         "1 of 3 agents are here"),
-        (verdict([ARM], asked=4), "partial",
-         "1 of 4 runs ended: Arm 0 is the best, says the one run"),
-        (verdict([ARM] * 3, asked=3), "done", "Arm 0 is the best, say all 3 runs"),
-    ],
-)  # fmt: skip
-def test_a_failure_comes_first_then_what_is_under_way_then_the_answer(
-    told: VerdictLine, state: str, said: str
-) -> None:
-    assert (told.state, told.sentence) == (state, said)
-    assert told.clear == (state == "done")
-
-
-def test_runs_that_do_not_agree_name_no_best_arm() -> None:
-    runs = [ended(best_arm=k, right=k == 1) for k in (0, 0, 1, 1, 2)]
-    told = verdict(runs, asked=5)
-    said = "The 5 runs do not agree: arm 0 in 2, arm 1 in 2, arm 2 in 1; right in 2 of 5"
-    assert (told.sentence, told.clear) == (said, False)
-    assert sentence(*runs[:2], runs[4]) == (
-        "Arm 0 is the best, say 2 of 3 runs; that is wrong"
-    )  # no run is right
-    assert sentence(ended(best_arm=1, right=True), *runs[2:4], runs[0]) == (
-        "Arm 1 is the best, say 3 of 4 runs; the truth is another arm in 1"
-    )
-    lone = ended(best_arm=1, status="no_consensus")
-    assert sentence(lone) == "Arm 1 is the likeliest, without consensus, says the one run"
-
-
-def test_where_each_run_draws_its_arms_none_is_named() -> None:
-    runs = [ended(best_arm=k, right=k < 2) for k in (0, 1, 2)]
-    assert sentence(*runs, anew=True) == (
-        "The best arm was found in 2 of 3 runs, each on arms of its own"
-    )
-    assert sentence(*(ended(best_arm=k) for k in (0, 1)), anew=True).startswith(
-        "An arm was named in all 2 runs"
-    )
-    drawn = {"kind": "uniform", "count": 3}
-    assert drawn_anew({"arms": {"means": drawn}})
-    assert not drawn_anew({"arms": {"means": drawn | {"seed": 4}}})
-    assert not drawn_anew({"arms": {"means": [0.1, 0.2]}})
-
-
-def test_an_answer_that_is_not_one_arm_is_said_all_the_same() -> None:
-    users = ended(status="horizon", answers=[0, 1, 1], regret=5.0)
-    assert sentence(users, truths=[Truth(own_best=(2, 3))]) == (
-        "2 of 3 users settled on the arm best for them"
-    )
-    assert sentence(users, users, truths=[Truth(own_best=(n, 3)) for n in (1, 2)]) == (
-        "1.5 of 3 users settled on the arm best for them, on average over 2 runs"
-    )
-    assert sentence(users) == "3 of 3 agents named 2 different arms"
-    played = ended(status="horizon", regret=20.0)
-    assert sentence(played, truths=[Truth(random_regret=80.0)]) == (
-        "Regret 20, 25 % of random play's, in 1 run"
-    )
-    earned = ended(status="horizon", rewards=30.0, pulls=120)
-    assert sentence(earned) == "Rewards 30, 0.25 a pull, in 1 run"
-
-
-def test_who_went_missing_is_in_the_sentence() -> None:
-    lost = ended(best_arm=0, dismissed={3: "lost"})
-    assert sentence(lost) == "Arm 0 is the best, says the one run; it went without agent 3"
-    assert sentence(ARM, lost).endswith("say all 2 runs; 1 of them without agent 3")
-
-
-def test_random_play_of_agents_with_their_own_arms_by_hand() -> None:
-    """Means .9 and .1: a pull at random costs .4."""
-    plan = prepare(SPEC)
-    record = memory.run(plan, 0)
-    truth = truth_of(plan.spec, plan.system, plan.parameters, record)
-    assert record.pulls is not None
-    assert truth.random_regret == pytest.approx(0.4 * record.pulls)
-    assert truth.own_best is None
 
 
 @pytest.mark.parametrize("collision", [1, 2])
@@ -264,10 +153,6 @@ def test_random_play_of_players_is_what_random_players_lose(collision: int) -> N
     assert np.isclose(by_chance, record.regret or 0.0, atol=20_000 * 0.02)
 
 
-def test_a_run_far_from_the_others_is_warned_of() -> None:
-    runs = [ended(run=n, best_arm=0, regret=10.0 + n) for n in range(6)]
-    assert losses(runs) == ()
-    runs[2].regret = 600.0
-    (said,) = losses(runs, ["first"])[1:]
-    assert said[0] == "warning"
-    assert said[1].startswith("regret is 600 or more in 1 of 6 runs, and from 10 to 15 in the")
+@examples(Path(__file__).with_name("verdict.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

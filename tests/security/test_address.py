@@ -1,12 +1,16 @@
 """Addresses: which are local, which are none, and which need keys."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from posse.cli.main import main
 from posse.errors import PosseError
 from posse.security import address
+from posse.security.address import inbox_trouble, is_loopback, join, plain, split
 
 
 def test_an_open_address_needs_keys_or_the_word(
@@ -75,3 +79,20 @@ def test_an_ipv4_address_that_came_as_ipv6_is_one_again() -> None:
     assert address.plain("2001:DB8:0::1") == "2001:db8::1"
     for same in ("192.0.2.1", "", "a name"):
         assert address.plain(same) == same
+
+
+@given(st.ip_addresses(), st.integers(1, 65535))
+def test_an_address_is_put_together_as_it_is_taken_apart(host: Any, port: int) -> None:
+    address = join(str(host), str(port))
+    assert split(address) == (str(host), str(port))
+    assert inbox_trouble(address, str(host), ()) == ""
+    assert plain(str(host)) in (str(host), str(getattr(host, "ipv4_mapped", host)))
+    assert not is_loopback(str(host)) or host.is_loopback
+
+
+@given(st.text(max_size=40), st.ip_addresses())
+def test_what_is_no_address_is_no_inbox_whatever_it_is(inbox: str, host: Any) -> None:
+    """And the sentence that says so prints on one line."""
+    trouble = inbox_trouble(inbox, str(host), ())
+    assert trouble.isprintable()
+    assert trouble or inbox.startswith("tcp://")

@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from posse.errors import SpecError
 from posse.plan import prepare
 from posse.spec import explain
+from posse.spec.explain import nearest
 from tests.support.runfile import GOOD, changed
 
 
@@ -115,3 +118,10 @@ def test_no_two_threads_convert_at_once(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("posse.spec.explain.msgspec.convert", converted)
     with ThreadPoolExecutor(2) as threads:
         assert list(threads.map(lambda n: explain.convert(n, int, ""), range(2))) == [True, True]
+
+
+@given(st.lists(st.text("abcde", min_size=3, max_size=8), min_size=1, max_size=5, unique=True))
+def test_a_name_that_is_known_but_for_its_case_is_the_nearest(known: list[str]) -> None:
+    for name in known:
+        assert nearest(name.upper(), known).startswith(f"did you mean '{name}'?")
+    assert nearest("999", known) == f"known: {', '.join(known)}"

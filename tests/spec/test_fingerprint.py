@@ -3,9 +3,11 @@
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from posse.plan import prepare
-from posse.spec.fingerprint import differences, fingerprint
+from posse.spec.fingerprint import differences, fingerprint, flat
 from tests.support.runfile import GOOD, changed
 
 
@@ -46,3 +48,33 @@ def test_what_each_end_may_have_of_its_own_is_left_out(path: str, value: Any) ->
 
 def test_a_hash_is_short_and_tells_nothing_of_its_value() -> None:
     assert all(len(value) == 16 and int(value, 16) >= 0 for value in of(GOOD).values())
+
+
+names = st.sampled_from("abc")
+tables = st.dictionaries(names, st.text("xy", max_size=2), max_size=3)
+nested = st.recursive(
+    st.integers(0, 3), lambda inner: st.dictionaries(names, inner, min_size=1, max_size=3)
+).filter(lambda table: isinstance(table, dict))
+
+
+@given(tables, tables)
+def test_the_keys_that_differ_are_the_same_for_both_and_none_for_one(
+    ours: dict[str, str], theirs: dict[str, str]
+) -> None:
+    found = differences(ours, theirs)
+    assert found == differences(theirs, ours)
+    assert (found == []) is (ours == theirs)
+    assert {**ours, **{k: theirs.get(k) for k in found}} == {**theirs, **dict.fromkeys(
+        k for k in found if k not in theirs
+    )}  # fmt: skip
+
+
+@given(nested)
+def test_a_flat_table_has_each_value_under_its_whole_path(table: Any) -> None:
+    for path, value in flat(table).items():
+        found = table
+        for key in path.split("."):
+            found = found[key]
+        assert found == value
+    leaves = str(table).count(": ") - str(table).count(": {")
+    assert len(flat(table)) == leaves

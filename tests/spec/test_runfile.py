@@ -1,6 +1,7 @@
 """The run file: overrides, files that are none, and what a system asks of it."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,35 +11,9 @@ from hypothesis import strategies as st
 
 from posse.errors import SpecError
 from posse.plan import prepare
-from posse.spec.runfile import parsed, read
+from posse.spec.runfile import read
+from tests.support.conversations import examples
 from tests.support.runfile import GOOD, changed
-
-
-def test_xi_of_one_is_refused() -> None:
-    raw = {**GOOD, "system": "corrupted-elimination", "parameters": {"xi": 1.0}}
-    with pytest.raises(SpecError, match=r"parameters\.xi: is 1\.0; it must be a number < 1"):
-        prepare(raw)
-
-
-def test_gaussian_arms_are_allowed_with_clip_and_where_nothing_is_protected() -> None:
-    arms = {"kind": "gaussian", "means": [1.0, 2.0], "clip": [0.0, 3.0]}
-    assert prepare({**GOOD, "arms": arms}).spec.arms.unit_interval
-    prepare({**GOOD, "system": "mase", "parameters": {}, "arms": {**arms, "clip": None}})
-
-
-def test_what_the_paper_ran_on_gaussian_arms_runs_as_printed_with_a_claim_that_does_not_hold() -> (
-    None
-):
-    arms = {"kind": "gaussian", "means": [1.0, 2.0], "sd": 0.5}
-    plan = prepare({**GOOD, "variant": "printed", "arms": arms})
-    assert plan.claim is not None
-    assert not plan.claim.holds
-    assert "no bound" in plan.claim.note
-    clipped = prepare({**GOOD, "variant": "printed", "arms": {**arms, "clip": [0.0, 3.0]}})
-    assert clipped.claim is not None
-    assert clipped.claim.holds
-    with pytest.raises(SpecError, match='or variant = "printed"'):
-        prepare({**GOOD, "variant": "corrected", "arms": arms})
 
 
 def test_no_other_system_gives_up_its_bound() -> None:
@@ -131,27 +106,6 @@ def test_an_override_without_a_value_takes_the_key_away(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        (".5", 0.5),
-        ("-.5", -0.5),
-        ("5.", 5.0),
-        (".5e-3", 0.0005),
-        ("[.9, 1.]", [0.9, 1.0]),
-        ("{ random = 'uniform', low = .1 }", {"random": "uniform", "low": 0.1}),
-        ("[.5, '.5']", [0.5, ".5"]),
-        (".", "."),
-        ("a.5", "a.5"),
-        ("1.2.3", "1.2.3"),
-        ("./log.csv", "./log.csv"),
-    ],
-)
-def test_a_number_may_begin_or_end_with_its_point(text: str, value: Any) -> None:
-    assert parsed(text) == value
-    assert type(parsed(text)) is type(value)
-
-
-@pytest.mark.parametrize(
     ("files", "what"),
     [
         ((), "is a folder; name a run file (TOML)"),
@@ -169,3 +123,8 @@ def test_a_folder_given_for_a_run_file_is_told_apart(
     with pytest.raises(SpecError) as refused:
         read(tmp_path)
     assert refused.value.problem == what.format(tmp_path)
+
+
+@examples(Path(__file__).with_name("runfile.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

@@ -12,6 +12,7 @@ import builtins
 import logging
 import os
 import re
+import traceback
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -53,6 +54,46 @@ def conversations(path: Path, names: Mapping[str, Any]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("talk", calls)
 
 
+def examples(path: Path, names: Mapping[str, Any]) -> pytest.MarkDecorator:
+    """The same without anybody to talk to: statements and expressions, and what each gave.
+
+    Imports before the first title are for all of the file, `names` are the test module's; a line
+    that begins with `##` says why.
+    """
+    head = path.read_text().partition("# ")[0]
+    imports = "\n".join(line for line in head.splitlines() if line.startswith(("from ", "import ")))
+    found = [Conversation(path, *_split(block)) for block in _blocks(path)]
+    calls = [pytest.param(lambda c=c: _give(c, imports, names), id=c.title) for c in found]
+    return pytest.mark.parametrize("play", calls)
+
+
+def _give(conversation: Conversation, imports: str, names: Mapping[str, Any]) -> None:
+    known = dict(names)
+    exec(imports, known)
+    lines = [line.split(" -> ")[0] for line in conversation.lines]
+    _hold(conversation, [line if line[:2] == "##" else _gives(line, known) for line in lines])
+
+
+def _gives(line: str, known: dict[str, Any]) -> str:
+    try:
+        came = shown(eval(line, known))
+    except SyntaxError:
+        exec(line, known)
+        came = ""
+    except Exception as error:
+        own = type(error).__module__.startswith(("posse", "msgspec")) or _of_ours(error)
+        came = f"raises {type(error).__name__}" + (f": {error}" if own else "")
+        came = came.replace("\n", "\\n")
+    return f"{line} -> {came.replace(__version__, 'X.Y.Z')}" if came else line
+
+
+def _of_ours(error: Exception) -> bool:
+    """Whether the words are ours: Python's own change from version to version."""
+    frames = traceback.extract_tb(error.__traceback__)
+    where = Path(frames[-1].filename)
+    return where.is_relative_to(Path(__file__).parents[2]) and ".venv" not in where.parts
+
+
 def _blocks(path: Path) -> list[str]:
     """The conversations, without what stands before the first."""
     return re.split(r"^# ", path.read_text(), flags=re.MULTILINE)[1:]
@@ -64,17 +105,20 @@ def _split(block: str) -> tuple[str, list[str]]:
 
 
 def _check(conversation: Conversation, names: Mapping[str, Any]) -> None:
-    played = list(_play([line.split(" -> ")[0] for line in conversation.lines], names))
-    if os.environ.get("RECORD"):
-        text = "\n".join([conversation.title, *played])
-        blocks = [
-            text if _split(block)[0] == conversation.title else block.strip()
-            for block in _blocks(conversation.path)
-        ]
-        head = conversation.path.read_text().partition("# ")[0]
-        conversation.path.write_text(head + "\n\n".join(f"# {block}" for block in blocks) + "\n")
+    events = [line.split(" -> ")[0] for line in conversation.lines]
+    _hold(conversation, [*_play(events, names)])
+
+
+def _hold(conversation: Conversation, played: list[str]) -> None:
+    """What was played is what is written, or is written from now on."""
+    if not os.environ.get("RECORD"):
+        assert played == conversation.lines
         return
-    assert played == conversation.lines
+    path, title, _ = conversation
+    text = "\n".join([title, *played])
+    blocks = [text if _split(b)[0] == title else b.strip() for b in _blocks(path)]
+    head = path.read_text().partition("# ")[0]
+    path.write_text(head + "\n\n".join(f"# {block}" for block in blocks) + "\n")
 
 
 class _Names(dict[str, Any]):
@@ -187,11 +231,13 @@ def _value(value: object, texts: Sequence[str] = ()) -> str:
             return _struct(value, list(texts))
         case bytes() if len(value) > 40:
             return f"<{len(value)} bytes>"
-        case float():
-            return f"{value:g}" if value < 1e6 else repr(value)
         case str() if any(value in text for text in texts) and len(value) > 20:
             return "…"  # the log has it
         case type():
             return value.__name__
+        case dict() if type(value) is dict:
+            return f"{{{', '.join(f'{_value(k)}: {_value(v)}' for k, v in value.items())}}}"
+        case set() | frozenset():
+            return f"{{{', '.join(sorted(map(_value, value)))}}}"
         case _:
-            return repr(value)
+            return re.sub(r"\s+", " ", repr(value))

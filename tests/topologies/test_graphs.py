@@ -1,32 +1,16 @@
 """Graphs against closed forms and networkx."""
 
+from collections.abc import Callable
+from pathlib import Path
+
 import networkx
 import numpy as np
 import pytest
 from hypothesis import given
 
 from posse.topologies import graphs
-from posse.topologies.graphs import Graph
+from tests.support.conversations import examples
 from tests.support.graphs import edge_sets, laid, reference
-
-
-@pytest.mark.parametrize(
-    ("graph", "size", "diameter", "centre"),
-    [
-        (graphs.complete(6), 15, 1, tuple(range(6))),
-        (graphs.star(6), 5, 2, (0,)),
-        (graphs.ring(6), 6, 3, tuple(range(6))),
-        (graphs.ring(7), 7, 3, tuple(range(7))),
-        (graphs.ring(2), 1, 1, (0, 1)),
-        (graphs.ring(1), 0, 0, (0,)),
-        (graphs.path(5), 4, 4, (2,)),
-        (graphs.path(4), 3, 3, (1, 2)),
-        (graphs.grid(2, 3), 7, 3, (1, 4)),
-        (graphs.singles(3), 0, 0, (0, 1, 2)),
-    ],
-)
-def test_closed_forms(graph: Graph, size: int, diameter: int, centre: tuple[int, ...]) -> None:
-    assert (graph.size, graph.diameter, graph.centre) == (size, diameter, centre)
 
 
 def test_algebraic_connectivity_closed_forms() -> None:
@@ -74,24 +58,6 @@ def test_erdos_renyi_is_redrawn_until_connected_and_says_how_often() -> None:
     assert abs(np.mean([graph.size for graph in drawn]) - 122.5) < 8
 
 
-def test_regular_has_the_degree() -> None:
-    graph = laid("regular", 20, degree=3)
-    assert set(graph.degrees) == {3}
-    assert graph.connected
-
-
-def test_components_follow_each_other() -> None:
-    graph = laid(
-        "components",
-        9,
-        components=[
-            {"kind": "star", "count": 3},
-            {"kind": "single"},
-            {"kind": "grid", "rows": 2, "cols": 2},
-            {"kind": "single"},
-        ],
-    )
-    assert graph.components == ((0, 1, 2), (3,), (4, 5, 6, 7), (8,))
-    assert graph == graphs.side_by_side(
-        [graphs.star(3), graphs.singles(1), graphs.grid(2, 2), graphs.singles(1)]
-    )
+@examples(Path(__file__).with_name("graphs.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

@@ -3,6 +3,8 @@
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from posse.wire.admission import Admission, fair_quota, source_of
 
@@ -95,3 +97,12 @@ def test_a_clock_that_steps_back_makes_no_source_louder() -> None:
     storm(admission, ["192.0.2.1"], 250)
     assert admission.update(0.0, 200)
     assert admission.shares == {source_of("192.0.2.1"): pytest.approx(200 / 250)}
+
+
+@given(st.lists(st.floats(0.0, 1e6), max_size=12), st.floats(0.1, 1e6))
+def test_a_fair_quota_uses_all_that_there_is_and_no_more(rates: list[float], most: float) -> None:
+    quota = fair_quota(rates, most)
+    if math.isinf(quota):
+        assert sum(rates) <= most * (1 + 1e-9)
+    else:
+        assert sum(min(rate, quota) for rate in rates) == pytest.approx(most)

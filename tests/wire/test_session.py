@@ -1,5 +1,8 @@
 """Sessions over a link that loses, repeats, reorders and breaks, all of it scripted."""
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -7,7 +10,6 @@ from hypothesis import strategies as st
 from posse.wire.session import (
     ENVELOPE_BYTES,
     LATE,
-    SMALL,
     SOON,
     SOON_AFTER,
     Session,
@@ -15,8 +17,8 @@ from posse.wire.session import (
     SessionFull,
     content,
     is_numbered,
-    shows_life,
 )
+from tests.support.conversations import examples
 from tests.support.sessions import Network
 
 steps = st.lists(
@@ -89,28 +91,6 @@ def test_no_more_is_kept_than_the_bounds_say_and_what_is_refused_has_no_number()
         session.resume(2)
         assert session.unconfirmed == 0
         assert other.take(session.wrap(b"c")) == b"c"
-
-
-def test_what_the_other_end_is_not_known_to_have_goes_again_once_over_a_new_connection() -> None:
-    session, other = Session(), Session()
-    frames = [session.wrap(b"%d" % n) for n in range(3)]
-    other.take(frames[0])
-    other.confirm()
-    session.take(other.replies.pop())
-    other.take(frames[2])  # the rest of the old connection's queue
-    (asks,) = other.replies
-    session.reconnected()
-    session.take(asks)
-    assert session.replies == frames[1:]
-    assert [other.take(frame) for frame in session.replies] == [b"1", b"2"]
-
-
-def test_frames_of_the_session_before_are_dropped() -> None:
-    old, new, other = Session(first=77), Session(first=3_000_000_000), Session(first=3_000_000_000)
-    late = [old.wrap(b"late %d" % n) for n in range(3)]
-    frames = [new.wrap(b"new %d" % n) for n in range(2)]
-    got = [other.take(data) for data in (late[0], frames[0], late[1], frames[1], late[2])]
-    assert got == [None, b"new 0", None, b"new 1", None]
 
 
 def test_an_end_that_cannot_be_the_one_it_was_is_not_resumed() -> None:
@@ -197,12 +177,6 @@ def test_who_confirms_nothing_is_asked_soon_where_much_went_and_late_where_littl
     assert asked(session, LATE) == []
 
 
-def test_a_large_frame_goes_again_only_when_it_is_known_to_be_lost() -> None:
-    session = Session()
-    session.wrap(b"x" * (SMALL + 1))
-    assert -1 not in asked(session, 10 * LATE)
-
-
 def test_on_a_link_that_loses_frames_the_oldest_goes_again_soon_then_later_and_soon_again() -> None:
     session, other = Session(), Session()
     session.wrap(b"lost")
@@ -225,20 +199,6 @@ def test_on_a_link_that_loses_frames_the_oldest_goes_again_soon_then_later_and_s
     assert content(session.replies.pop(0)) == b"too early"
 
 
-def test_a_sign_of_life_is_no_frame_and_tells_of_no_frame_that_was_taken() -> None:
-    session, other = Session(), Session()
-    session.take(other.wrap(b"taken, and perhaps not on disk yet"))
-    session.show_life()
-    (sign,) = session.replies
-    assert shows_life(sign)
-    assert is_numbered(sign)
-    assert other.take(sign) is None
-    assert (other.unconfirmed, other.replies) == (1, [])
-    session.confirm()
-    assert [shows_life(data) for data in session.replies] == [True, False]
-    assert not shows_life(b"pn")
-
-
 def restarted(frames: int, remembered: int) -> tuple[Session, Session]:
     """A session that went on from the state after `remembered` of `frames` each way; its peer."""
     before, peer = Session(), Session()
@@ -256,25 +216,6 @@ def restarted(frames: int, remembered: int) -> tuple[Session, Session]:
     return after, peer
 
 
-@pytest.mark.parametrize("remembered", [3, 5])
-def test_an_end_that_went_on_from_a_copy_finds_out_that_it_forgot(remembered: int) -> None:
-    after, peer = restarted(5, remembered)
-    after.take(peer.wrap(b"next"))
-    assert after.outdated is (remembered == 3)
-    assert after.restored is (remembered == 3)
-    assert not peer.outdated
-
-
-def test_what_was_taken_and_is_gone_is_not_asked_for_for_ever() -> None:
-    after, peer = restarted(5, 3)
-    after.sent = after.confirmed = 5  # it had sent nothing that it forgot
-    after.miss()
-    peer.take(after.replies.pop())
-    assert len(peer.replies) == 1
-    after.take(peer.replies.pop())
-    assert after.outdated
-
-
 def test_nobody_can_tell_an_end_that_was_not_restarted_that_it_forgot() -> None:
     session, peer = Session(), Session()
     for _ in range(3):
@@ -283,3 +224,8 @@ def test_nobody_can_tell_an_end_that_was_not_restarted_that_it_forgot() -> None:
     peer.ask()
     session.take(peer.replies.pop())
     assert not session.outdated
+
+
+@examples(Path(__file__).with_name("session.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

@@ -4,11 +4,15 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
 
 from posse.plan import prepare
 from posse.system.bounds import NoBoundError
 from posse.topologies import graphs
+from posse.topologies.graphs import Graph
 from posse_systems.dubey2020 import theory
+from posse_systems.dubey2020.theory import clique_cover
+from tests.support.federated import connected
 
 GAPS = np.array([0.0, 0.5, 0.25])
 E = np.array([math.e])
@@ -125,3 +129,12 @@ def test_the_robust_bound_is_for_no_more_liars_than_are_believed(share, liars, f
     bound = _bound("robust-private-ucb", epsilon=1.0, contamination=lies, **given)
     assert (bound.regret is None) == bool(why)
     assert why in bound.note
+
+
+@settings(max_examples=20)
+@given(connected)
+def test_cliques_that_cover_the_agents_are_fewer_the_farther_they_reach(graph: Graph) -> None:
+    covers = [clique_cover(graph, gamma) for gamma in range(graph.diameter + 1)]
+    assert covers[0] == graph.agents
+    assert covers[-1] == 1
+    assert all(1 <= cover <= graph.agents for cover in covers)

@@ -86,3 +86,33 @@ def test_survivors() -> None:
     assert uploaders(50, 0.2) == 10
     assert uploaders(50, 0.21) == 11
     assert uploaders(3, 1e-9) == 1
+
+
+schedules = st.builds(
+    Schedule,
+    arms=st.integers(2, 9),
+    senders=st.integers(1, 20),
+    horizon=st.integers(100, 10**6),
+    epsilon=st.floats(0.01, 10.0),
+)
+
+
+@given(schedules, st.integers(1, 12), st.integers(1, 9), st.integers(0, 10**6))
+def test_after_a_rounds_observations_no_mean_is_farther_than_half_its_aim(
+    schedule: Schedule, r: int, active: int, before: int
+) -> None:
+    """S(r) is chosen so that both terms of C(r) are at most Δ̃_r / 4: C(r) <= Δ̃_r / 2."""
+    observations = schedule.observations(r, active, before)
+    assert observations > before
+    assert schedule.radius(r, active, observations) <= schedule.aim(r) / 2 * (1 + 1e-9)
+    assert schedule.radius(r, active, 2 * observations) < schedule.radius(r, active, observations)
+    assert schedule.observations(r, active + 1, before) >= observations
+
+
+@given(schedules, st.integers(1, 40))
+def test_a_round_that_does_not_fit_is_followed_by_none_that_does(
+    schedule: Schedule, r: int
+) -> None:
+    assert schedule.fits(0)
+    assert schedule.fits(r) or not schedule.fits(r + 1)
+    assert math.isfinite(schedule.aim(r))

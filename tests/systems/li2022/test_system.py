@@ -1,10 +1,13 @@
 """What a run file of federated elimination may say wrong."""
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from posse.errors import SpecError
+from tests.support.conversations import examples
 from tests.support.federated import COMPONENTS, spec
 
 RING = {"kind": "ring"}
@@ -52,34 +55,6 @@ def test_wrong_parameters_are_refused_by_name(
 NOBODY = {"kind": "components", "components": [{"kind": "star", "count": 0}]}
 
 
-@pytest.mark.parametrize(
-    ("system", "agents", "topology", "where"),
-    [
-        ("cdp-mab", 4, RING, "topology"),
-        ("ddp-mab", 4, None, "topology"),
-        ("ddp-mab", 4, {"kind": "rings"}, "topology.kind"),
-        ("ddp-mab", 4, RING | {"p": 0.1}, "topology.p"),
-        ("ddp-mab", 4, {"kind": "edges", "edges": [[0, 1], [2, 3]]}, "topology"),
-        ("ddp-mab", 4, {"kind": "edges", "edges": [[0, 4]]}, "topology.edges"),
-        ("ddp-mab", 9, COMPONENTS, "topology"),
-        ("hdp-mab", 8, COMPONENTS, "topology"),
-        ("hdp-mab", 4, NOBODY, "topology.components[0].count"),
-    ],
-)
-def test_wrong_topologies_are_refused_by_name(
-    system: str, agents: int, topology: Any, where: str
-) -> None:
-    with pytest.raises(SpecError) as error:
-        spec(system, agents, topology)
-    assert error.value.path == where
-
-
-def test_one_agent_shares_no_noise() -> None:
-    with pytest.raises(SpecError) as error:
-        spec("cdp-mab", 1, parameters=SHARED)
-    assert error.value.path == "agents.count"
-
-
-def test_gaussian_arms_must_be_clipped() -> None:
-    with pytest.raises(SpecError, match="clip"):
-        spec("cdp-mab", 4, arms={"kind": "gaussian", "means": [0.1, 0.2], "sd": 1.0})
+@examples(Path(__file__).with_name("system.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

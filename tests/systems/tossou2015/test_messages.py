@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posse_systems.tossou2015.messages import first_arm, jain, privacy_factor, target_rank
+from posse_systems.tossou2015.messages import (
+    deviation_factor,
+    first_arm,
+    jain,
+    privacy_factor,
+    target_rank,
+)
 
 
 @given(st.integers(1, 12), st.integers(0, 12), st.integers(1, 10**6))
@@ -29,3 +35,25 @@ def test_jain():
     assert jain([3.0, 3.0, 3.0]) == pytest.approx(1)
     assert jain([3.0, 0.0, 0.0]) == pytest.approx(1 / 3)
     assert jain([0.0, 0.0]) is None
+
+
+@given(st.lists(st.floats(0.001, 1e3), min_size=1, max_size=9), st.floats(0.01, 100.0))
+def test_jains_index_is_between_1_over_m_and_1_and_knows_no_unit(
+    rewards: list[float], unit: float
+) -> None:
+    index = jain(rewards)
+    assert index is not None
+    assert 1 / len(rewards) - 1e-12 <= index <= 1 + 1e-12
+    assert jain([unit * x for x in rewards]) == pytest.approx(index)
+    assert jain([rewards[0]] * len(rewards)) == pytest.approx(1.0)
+
+
+@given(st.integers(2, 10**6), st.floats(0.01, 10.0), st.floats(0.0, 100.0))
+def test_the_privacy_term_is_as_printed_from_two_pulls_on_and_shrinks(
+    pulls: int, epsilon: float, deviation: float
+) -> None:
+    assert privacy_factor(pulls, "corrected") == privacy_factor(pulls, "printed")
+    assert privacy_factor(1, "printed") == 0 < privacy_factor(1, "corrected")
+    assert pulls < 5 or privacy_factor(pulls + 1, "printed") < privacy_factor(pulls, "printed")
+    term = 4 / epsilon * deviation_factor(deviation, epsilon, pulls)
+    assert term == pytest.approx(math.sqrt(2) * deviation / pulls)
