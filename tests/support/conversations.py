@@ -23,6 +23,7 @@ import pytest
 from posse import __version__
 from posse.errors import PosseError, RunFailed
 from posse.hosts.effects import Fail, LogLine
+from posse.wire.session import SessionBroken, SessionFull
 
 _TIME = re.compile(r"([@+])([0-9.]+) +")
 _NAMED: list[tuple[object, str]] = []
@@ -151,7 +152,7 @@ def _play(events: list[str], names: Mapping[str, Any]) -> Sequence[str]:
             event = line[at.end() :]
         try:
             came = shown(eval(event, {}, known))
-        except PosseError as error:
+        except (PosseError, SessionFull, SessionBroken) as error:
             came = f"raises {type(error).__name__}: {error}"
         after = talker.state()
         changed = _changed(before, after)

@@ -1,9 +1,10 @@
 """Ends that send to all others, over connections that lose, repeat, reorder and break."""
 
 from itertools import permutations
+from typing import Any
 
 from posse.wire.broadcast import BroadcastSession
-from posse.wire.session import LATE, Session
+from posse.wire.session import LATE, Session, SessionState, content, is_numbered
 
 
 class Network:
@@ -73,3 +74,90 @@ class Network:
             while any(self.under_way.values()):
                 for link in self.links:
                     self.deliver(*link)
+
+
+class Pair:
+    """Two ends, `a` and `b`, and what is under way from each, as a conversation calls it."""
+
+    now = 0.0
+
+    def __init__(self, first: int = 0, **bounds: Any) -> None:
+        self.ends = {"a": Session(first, **bounds), "b": Session(first)}
+        self.kept = SessionState()
+        self.under_way: dict[str, list[bytes]] = {"a": [], "b": []}
+
+    def sends(self, end: str, *payloads: bytes) -> None:
+        self.under_way[end] += [self.ends[end].wrap(payload) for payload in payloads]
+
+    def arrives(self, end: str, at: int = 0) -> bytes | None:
+        """What the other end takes of what is at that place under way from this one."""
+        return self.takes("b" if end == "a" else "a", self.under_way[end].pop(at))
+
+    def takes(self, end: str, data: bytes) -> bytes | None:
+        taken = self.ends[end].take(data)
+        self._replies(end)
+        return taken
+
+    def all_arrives(self, end: str) -> list[bytes | None]:
+        return [self.arrives(end) for _ in range(len(self.under_way[end]))]
+
+    def is_lost(self, end: str, at: int = 0) -> None:
+        self.under_way[end].pop(at)
+
+    def does(self, end: str, what: str, *given: Any) -> None:
+        """One of a session's methods, whose frames are then under way."""
+        try:
+            getattr(self.ends[end], what)(*given)
+        finally:
+            self._replies(end)
+
+    def looks(self, end: str, count: int) -> dict[int, list[str]]:
+        """What goes at which of so many looks at the link, and is lost."""
+        went = {}
+        for look in range(1, count + 1):
+            self.ends[end].probe()
+            went[look] = [described(data) for data in self.ends[end].replies]
+            self.ends[end].replies.clear()
+        return {look: frames for look, frames in went.items() if frames}
+
+    def exchanges(self, count: int) -> None:
+        """So many frames each way, and all is confirmed."""
+        for _ in range(count):
+            self.ends["b"].take(self.ends["a"].wrap(b"x"))
+            self.ends["a"].take(self.ends["b"].wrap(b"y"))
+        self.ends["a"].confirm()
+        self.ends["b"].take(self.ends["a"].replies.pop())
+
+    def remembers(self) -> None:
+        """What `a` has now is in its journal."""
+        self.kept = self.ends["a"].state
+
+    def goes_on(self) -> None:
+        """`a` is started again with what was in its journal."""
+        self.ends["a"] = Session()
+        self.ends["a"].restore(self.kept)
+        self.ends["a"].restored = True
+
+    def set(self, end: str, **numbers: int) -> None:
+        for name, number in numbers.items():
+            setattr(self.ends[end], name, number)
+
+    def _replies(self, end: str) -> None:
+        self.under_way[end] += self.ends[end].replies
+        self.ends[end].replies.clear()
+
+    def state(self) -> dict[str, object]:
+        return {
+            end: {
+                name: getattr(session, name)
+                for name in ("sent", "confirmed", "taken", "resent", "outdated", "restored")
+            }
+            | {"way": ", ".join(map(described, self.under_way[end]))}
+            for end, session in self.ends.items()
+        }
+
+
+def described(data: bytes) -> str:
+    """A frame's content, or what a frame without content asks or says."""
+    words = {"C": "confirms", "A": "again?", "P": "taken?", "G": "gone", "L": "lives"}
+    return words.get(chr(data[3]), f"'{content(data)[:20].decode()}'")
