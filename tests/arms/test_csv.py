@@ -2,11 +2,14 @@
 
 import math
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 
 from posse.arms import ArmsSpec, csv, log_file
@@ -20,17 +23,6 @@ def log(folder: Path, rows: list[tuple[int, float]], rank: int = 0) -> dict[str,
     lines = "".join(f"{arm},{reward}\n" for arm, reward in rows)
     (folder / f"log-{rank}.csv").write_text("arm,reward\n" + lines)
     return {"kind": "csv", "path": "log-{rank}.csv", "count": 2}
-
-
-def test_csv_rows_are_used_once_in_order(tmp_path: Path) -> None:
-    raw = log(tmp_path, [(0, 0.1), (1, 1.0), (0, 0.2), (0, 0.3)])
-    arms = build(raw, base=str(tmp_path))
-    assert (arms.remaining(0), arms.remaining(1)) == (3, 1)
-    assert arms.draw(0, 2).tolist() == [0.1, 0.2]
-    assert arms.remaining(0) == 1
-    assert arms.draw(0, 5).tolist() == [0.3]
-    assert arms.draw(0, 5).tolist() == []
-    assert arms.totals((1,), 1).tolist() == [1.0]
 
 
 def test_arms_of_an_order_are_pulled_in_turn_each_in_its_slot(tmp_path: Path) -> None:
@@ -160,3 +152,20 @@ def test_a_series_reads_a_log_once_and_again_when_it_changed(
     log(tmp_path, [(0, 0.25), (1, 1.0), (1, 0.0)])
     assert build(raw, base=str(tmp_path)).draw(0, 1).tolist() == [0.25]
     assert len(read) == 2
+
+
+rewards = st.lists(st.tuples(st.integers(0, 1), st.floats(0.0, 1.0)), min_size=1, max_size=12)
+
+
+@given(rewards.filter(lambda rows: {arm for arm, _ in rows} == {0, 1}),
+       st.lists(st.tuples(st.integers(0, 1), st.integers(1, 4)), max_size=8))  # fmt: skip
+def test_rows_are_used_once_in_their_order_until_there_are_no_more(
+    rows: list[tuple[int, float]], orders: list[tuple[int, int]]
+) -> None:
+    with TemporaryDirectory() as folder:
+        arms = build(log(Path(folder), rows), base=folder)
+        left = {arm: [reward for of, reward in rows if of == arm] for arm in (0, 1)}
+        for arm, count in orders:
+            assert arms.remaining(arm) == len(left[arm])
+            assert arms.draw(arm, count).tolist() == left[arm][:count]
+            left[arm] = left[arm][count:]

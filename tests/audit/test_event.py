@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from posse.audit.event import NOTHING, Condition, Event, ViewTable, join_tables, learn
 
@@ -60,3 +62,26 @@ def test_tables_are_joined_by_name():
     both = join_tables([table(a=np.array([1.0])), table(b=np.array([2.0]))])
     assert both.names == ("a", "b")
     assert both.values == pytest.approx(np.array([[1, np.nan], [np.nan, 2]]), nan_ok=True)
+
+
+tables = st.lists(
+    st.dictionaries(st.sampled_from("abcd"), st.lists(st.floats(0, 1), min_size=2, max_size=2)),
+    min_size=1, max_size=4,
+)  # fmt: skip
+
+
+@given(tables)
+def test_joined_tables_have_all_rows_and_each_number_in_its_column(
+    seen: list[dict[str, list[float]]],
+) -> None:
+    views = [
+        ViewTable(tuple(columns), np.array([*columns.values()]).T.reshape(2, -1))
+        for columns in seen
+    ]
+    joined = join_tables(views)
+    assert joined.values.shape == (2 * len(seen), len({name for s in seen for name in s}))
+    for number, columns in enumerate(seen):
+        rows = joined.values[2 * number : 2 * number + 2]
+        for name, column in zip(joined.names, rows.T, strict=True):
+            wanted = columns.get(name, [np.nan] * 2)
+            np.testing.assert_array_equal(column, wanted)

@@ -1,19 +1,12 @@
 """What agents hold in common, and what they hold against each other."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from posse.coordinator.agreement import Agreement, Complaints
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.machine import COORDINATOR
-
-
-def test_nobody_speaks_of_a_step_twice() -> None:
-    agreement = Agreement(3)
-    agreement.attest(2, 1, b"x")
-    for value in (b"x", b"y"):
-        with pytest.raises(RemoteProtocolError, match="out-of-turn"):
-            agreement.attest(2, 1, value)
-    assert agreement.attest(0, 1, b"x") == ""
 
 
 def test_who_makes_up_steps_does_not_fill_the_memory() -> None:
@@ -77,3 +70,34 @@ def test_the_detail_of_a_complaint_is_no_news() -> None:
     assert complaints.add(7, 0, "out-of-turn: round 1") == [first]
     assert complaints.add(7, 0, "out-of-turn: round 2") == []
     assert str(complaints) == f"; {first}"
+
+
+attested = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(0, 4), st.sampled_from([b"x", b"y"])), max_size=25
+)
+
+
+@given(attested, st.sets(st.integers(0, 3), max_size=2))
+def test_a_difference_is_said_exactly_where_two_of_one_step_differ(
+    words: list[tuple[int, int, bytes]], lost: set[int]
+) -> None:
+    """Against a table of who said what first; each agent speaks of a step once."""
+    agreement = Agreement(4)
+    for rank in lost:
+        agreement.lose(rank)
+    first: dict[int, tuple[int, bytes]] = {}
+    spoken: dict[int, set[int]] = {}
+    for rank, step, value in words:
+        if rank in lost:
+            continue
+        if rank in spoken.get(step, set()):
+            with pytest.raises(RemoteProtocolError, match="out-of-turn"):
+                agreement.attest(rank, step, value)
+            continue
+        whom, held = first.setdefault(step, (rank, value))
+        said = agreement.attest(rank, step, value)
+        assert said.startswith(f"agents {whom} and {rank} hold") if held != value else not said
+        if held == value:
+            spoken.setdefault(step, set()).add(rank)
+        if spoken.get(step, set()) >= set(range(4)) - lost:
+            del first[step], spoken[step]

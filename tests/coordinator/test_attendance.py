@@ -1,11 +1,14 @@
 """Who is present, and how a run ends: a verdict, and then the last word of all who are."""
 
 import math
+from collections import Counter
 from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from posse.coordinator.assembly import no_report
 from posse.coordinator.attendance import Attendance
@@ -155,16 +158,6 @@ def test_words_are_lacking_until_each_agent_that_is_present_said_its_last() -> N
     assert not attendance.lacks_last_word
 
 
-@pytest.mark.parametrize(
-    ("answers", "wanted"), [([], None), ([None], None), ([2, 1, 1, 2], 1), ([3, None, 3, 0], 3)]
-)
-def test_the_commonest_answer(answers: list[int | None], wanted: int | None) -> None:
-    attendance = ending(len(answers))
-    for rank, arm in enumerate(answers):
-        attendance.finish(rank, arm, "", 1.0)
-    assert attendance.commonest_answer() == wanted
-
-
 def test_expected_rounds_are_those_of_each_agent_until_it_finished() -> None:
     """Agents of rates 1/2, 1/4, 1/4; the first is done at 8, and it is 20."""
     attendance = Attendance(np.array([0.5, 0.25, 0.25]), None, lambda: 0)
@@ -173,13 +166,38 @@ def test_expected_rounds_are_those_of_each_agent_until_it_finished() -> None:
     assert attendance.expected_rounds(20.0) == pytest.approx(0.5 * 8 + 0.25 * 20 + 0.25 * 20)
 
 
-def test_the_slowest_hold_a_run_up() -> None:
-    attendance = ending(4)
-    assert attendance.slowest() == [0, 1, 2, 3]
-    for rank, now in ((0, 50.0), (1, 100.0), (2, 50.0)):
-        attendance.note_progress(rank, now)
-    assert attendance.slowest() == [3]
-    attendance.finish(3, None, "", 10.0)
-    assert attendance.slowest() == [0, 2]
-    attendance.dismissed[0] = "lost"
-    assert attendance.slowest() == [2]
+@given(st.lists(st.none() | st.integers(0, 3), max_size=9))
+def test_the_commonest_answer_is_the_lowest_of_those_that_most_gave(
+    answers: list[int | None],
+) -> None:
+    attendance = ending(len(answers))
+    for rank, arm in enumerate(answers):
+        attendance.finish(rank, arm, "", 1.0)
+    counts = Counter(arm for arm in answers if arm is not None)
+    most = [arm for arm, count in counts.items() if count == max(counts.values())]
+    assert attendance.commonest_answer() == min(most, default=None)
+
+
+@given(st.lists(st.tuples(st.sampled_from(["comes to", "ends", "is lost"]), st.integers(0, 3),
+                          st.floats(0.1, 99.0)), max_size=20))  # fmt: skip
+def test_the_slowest_are_the_least_advanced_of_those_that_act(
+    events: list[tuple[str, int, float]],
+) -> None:
+    attendance, reached, acting = ending(4), dict.fromkeys(range(4), 0.0), {0, 1, 2, 3}
+    for what, rank, now in events:
+        if what == "comes to":
+            assert attendance.note_progress(rank, now) == (
+                rank not in attendance.finished and now > reached[rank]
+            )
+            reached[rank] = max(reached[rank], now) if rank in acting else reached[rank]
+        elif what == "ends":
+            attendance.finish(rank, None, "", now)
+            acting.discard(rank)
+        else:
+            attendance.dismissed[rank] = "lost"
+            acting.discard(rank)
+        assert attendance.acting() == sorted(acting)
+        least = min((reached[n] for n in acting), default=0.0)
+        assert attendance.slowest() == [n for n in sorted(acting) if reached[n] == least]
+        if acting != set(range(4)):
+            return

@@ -11,11 +11,14 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 import msgspec
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from posse.arms import Arms
@@ -478,3 +481,46 @@ def test_what_was_handed_over_and_never_answered_costs_when_it_is_done_again(pat
             again.uses(np.array([pulls]))
             ask()
     assert noted.told == [[2]]
+
+
+inputs = st.tuples(st.integers(-1, 3), st.binary(max_size=9)) | st.just("commit")
+answered = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**40), 2**40)
+    | st.floats()
+    | st.text()
+    | st.binary(),
+    lambda inner: st.lists(inner, max_size=3),
+    max_leaves=4,
+)
+
+
+@settings(max_examples=25)
+@given(st.lists(inputs, max_size=12), st.lists(answered, max_size=5))
+def test_what_was_committed_comes_back_in_order_and_answers_are_given_again(
+    said: list[Any], answers: list[Any]
+) -> None:
+    """What came after the last commit is not there; after the last answer new ones come."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "journal")
+        one = opened(path)
+        one.begin(b"x")
+        for answer in answers:
+            one.asked(lambda answer=answer: answer)()
+        one.commit()
+        committed: list[Any] = []
+        pending: list[Any] = []
+        for what in said:
+            if what == "commit":
+                one.commit()
+                committed, pending = committed + pending, []
+            else:
+                one.add(FRAME, *what)
+                pending.append((FRAME, *what))
+        one.close()
+        with replaying(path) as (two, found):
+            assert list(found) == committed
+            ask = two.asked(lambda: "new")
+            assert repr([ask() for _ in answers]) == repr(answers)
+            assert ask() == "new"

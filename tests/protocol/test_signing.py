@@ -1,6 +1,8 @@
 """Signatures: whose they are, of what, in which run."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from posse.protocol import signing
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
@@ -118,3 +120,40 @@ def test_by_a_key_of_small_order_anything_is_signed() -> None:
     forged = bytes.fromhex("58" + "66" * 31) + (1).to_bytes(32, "little")
     assert Signer(None, {3: identity}, b"any run").signed(3, b"means", b"anything", forged)
     assert is_weak(identity)
+
+
+@given(
+    st.binary(max_size=40), st.binary(min_size=1, max_size=9), st.integers(0, 63),
+    st.integers(1, 255), st.sampled_from(["payload", "kind", "signature", "run", "rank"]),
+)  # fmt: skip
+def test_a_signature_is_of_one_payload_kind_run_and_agent(
+    payload: bytes, kind: bytes, at: int, mask: int, changed: str
+) -> None:
+    secret = bytes([7]) * 32
+    own = Signer(secret, {0: public_of(secret), 1: public_of(bytes([8]) * 32)}, b"run")
+    signature = own.sign(kind, payload)
+    assert own.signed(0, kind, payload, signature)
+    other = bytearray(signature)
+    other[at] ^= mask
+    match changed:
+        case "payload":
+            assert not own.signed(0, kind, payload + b"x", signature)
+        case "kind":
+            assert not own.signed(0, kind + b"x", payload[1:], signature)
+        case "signature":
+            assert not own.signed(0, kind, payload, bytes(other))
+        case "run":
+            own.name(b"another")
+            assert not own.signed(0, kind, payload, signature)
+        case "rank":
+            assert not own.signed(1, kind, payload, signature)
+            assert not own.signed(2, kind, payload, signature)
+
+
+@given(st.lists(st.binary(min_size=16, max_size=16), min_size=1, max_size=5), st.integers(0, 4))
+def test_a_runs_name_has_a_part_of_each_agent(nonces: list[bytes], which: int) -> None:
+    name = run_name(b"run", nonces)
+    which %= len(nonces)
+    other = [*nonces[:which], bytes(b ^ 1 for b in nonces[which]), *nonces[which + 1 :]]
+    assert len(name) == 32
+    assert len({name, run_name(b"run", other), run_name(b"rux", nonces)}) == 3

@@ -1,14 +1,17 @@
 """Figures that stay readable, whatever they show."""
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from posse.errors import InputError
 from posse.report.differences import ordered
-from posse.report.drawing import Chart, canvas, curve, large_numbers, look, points, to_svg
+from posse.report.drawing import Chart, canvas, curve, large_numbers, look, points, thin, to_svg
 
 
 def drawn(series: int) -> tuple[float, float]:
@@ -125,3 +128,14 @@ def test_powers_of_ten_are_drawn_as_plain_text() -> None:
     assert ">10⁻³<" in svg
     assert ">10⁵<" in svg
     assert "mathdefault" not in svg
+
+
+@given(st.lists(st.integers(), min_size=1, max_size=200, unique=True), st.integers(1, 50))
+def test_rows_of_a_curve_are_thinned_evenly_and_its_last_point_stays(
+    rows: list[int], most: int
+) -> None:
+    kept = thin(rows, most)
+    assert len(kept) <= most + 1
+    assert (kept[0], kept[-1]) == (rows[0], rows[-1])
+    steps = {b - a for a, b in pairwise([rows.index(row) for row in kept[:-1]])}
+    assert len(steps) <= 1

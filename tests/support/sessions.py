@@ -4,7 +4,7 @@ from itertools import permutations
 from typing import Any
 
 from posse.wire.broadcast import BroadcastSession
-from posse.wire.session import LATE, Session, SessionState, content, is_numbered
+from posse.wire.session import LATE, Session, SessionState, content
 
 
 class Network:

@@ -3,11 +3,14 @@
 import asyncio
 import signal
 from collections import Counter
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from posse import api
 from posse.coordinator.crew import Crew, Died
@@ -137,3 +140,27 @@ def test_a_run_on_workers_of_which_one_is_killed_is_the_labs() -> None:
     assert sorted(records[0].restarts.values()) == [1] * 4
     for record, lab in zip(records, [*expected, expected[0]], strict=True):
         require_the_labs(record, lab)
+
+
+@given(
+    st.dictionaries(st.sampled_from("abc"), st.integers(1, 8), min_size=1),
+    st.data(),
+    st.integers(1, 9),
+)
+def test_each_agent_has_a_home_with_its_rewards_where_there_is_room(
+    threads: dict[str, int], data: st.DataObject, most: int
+) -> None:
+    able = {name: data.draw(st.sets(st.integers(0, 7))) for name in threads}
+    try:
+        homes = spread(threads, able, range(8), most)
+    except PosseError as error:
+        assert "no Dask worker has" in str(error)
+        assert most < 8 or not set(range(8)) <= set().union(*able.values())
+        return
+    assert sorted(homes) == [*range(8)]
+    assert all(rank in able[home] for rank, home in homes.items())
+    assert max(Counter(homes.values()).values()) <= most
+    if all(able[name] == set(range(8)) for name in threads) and most >= 8:
+        shares = Counter(homes.values())
+        for name, other in product(threads, repeat=2):
+            assert shares[name] / threads[name] <= (shares[other] + 1) / threads[other] + 1e-9
