@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from posse import api
 from posse.coordinator.host import CoordinatorHost
@@ -74,7 +76,8 @@ def lowest_bit(values: np.ndarray) -> np.ndarray:
     return exponent - 53 + np.log2((digits & -digits).astype(float)).astype(int)
 
 
-@pytest.mark.parametrize("value", [0.0, 1 / 3, 0.5, 0.7001])
+@settings(max_examples=8)
+@given(st.floats(0.0, 1.0))
 def test_the_fields_noise_lies_on_one_grid_whatever_the_value(value: float) -> None:
     """Scale 1/500: the grid is 2^-48, so a low bit tells nothing about the value."""
     noisy = noise().noisy(np.full(3000, value), 1 / 1000, 1 / 500)

@@ -86,8 +86,7 @@ def gaussian_delta(epsilon, mu):
     return norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * norm.cdf(-mu / 2 - epsilon / mu)
 
 
-@pytest.mark.parametrize("delta", [1e-3, 1e-6, 1e-10])
-@pytest.mark.parametrize("sigma", [0.5, 2.0, 10.0])
+@given(st.floats(0.5, 10.0), st.floats(-10.0, -3.0).map(lambda log: 10**log))
 def test_gaussian_noise_costs_what_it_costs_exactly(sigma, delta):
     found = Losses(gaussian=1 / sigma**2).epsilon(delta)
     assert gaussian_delta(found, 1 / sigma) <= delta * (1 + 1e-9)
@@ -95,8 +94,8 @@ def test_gaussian_noise_costs_what_it_costs_exactly(sigma, delta):
     assert found < epsilon_at(delta, gaussian_curve(1.0, sigma))
 
 
-@pytest.mark.parametrize("m", [2, 3, 10])
-@pytest.mark.parametrize("cost", [0.05, 0.5, 2.0])
+@settings(max_examples=12)
+@given(st.floats(0.05, 2.0), st.integers(2, 10))
 def test_a_persons_rewards_cost_most_in_one_release(cost, m):
     apart = Losses(laplace=((cost, m),))
     for delta in (1e-2, 1e-6):

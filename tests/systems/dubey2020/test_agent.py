@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import gamma
 
@@ -152,8 +154,8 @@ def test_the_doubling_index_has_a_term_for_the_noise_of_all_means_it_is_made_of(
     np.testing.assert_allclose(learner.bonus(math.log(9), N), expected)
 
 
-@pytest.mark.parametrize("m", [1, 2, 3, 10, 50])
-@pytest.mark.parametrize("log", [0.5, 2.0, 5.0, 10.0])
+@settings(max_examples=20)
+@given(st.integers(1, 50), st.floats(0.5, 10.0))
 def test_the_noise_in_m_means_rarely_exceeds_its_term(m, log) -> None:
     """A sum of m Laplace(1) is the difference of two Gamma(m); its tail, integrated."""
     x = math.sqrt(m) * log

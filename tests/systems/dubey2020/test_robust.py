@@ -25,7 +25,8 @@ def width(log_1_p: float, s: int, epsilon: float) -> float:
     return math.sqrt((log_1_p + math.log(2)) / (2 * s)) + log_1_p / (epsilon * s)
 
 
-@pytest.mark.parametrize(("t", "agents", "liars", "epsilon"), [(20, 9, 0, 1.0), (300, 60, 1, 0.5)])
+@settings(max_examples=12)
+@given(st.integers(20, 300), st.integers(5, 60), st.integers(0, 3), st.floats(0.1, 4.0))
 def test_the_radius_is_the_smaller_of_the_two(t, agents, liars, epsilon) -> None:
     radius, cut = radii(t, agents, liars, epsilon)
     assert radius.shape == (agents + 1, t.bit_length())
@@ -45,7 +46,7 @@ def test_the_radius_is_the_smaller_of_the_two(t, agents, liars, epsilon) -> None
             assert radius[m, i] == pytest.approx(min(trimmed, median))
             assert cut[m, i] == (liars if trimmed <= median else middle)
             chosen.add("trimmed" if trimmed <= median else "median")
-    assert chosen == ({"trimmed", "median"} if liars else {"trimmed"})
+    assert liars or chosen <= {"trimmed"}
 
 
 @settings(max_examples=60, deadline=None)

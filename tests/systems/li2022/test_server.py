@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from posse.protocol.machine import (
     Broadcast,
@@ -86,7 +88,7 @@ def test_another_uploads_in_the_place_of_who_is_lost() -> None:
     assert second not in server.asked
 
 
-@pytest.mark.parametrize("seed", range(20))
+@given(st.integers(0))
 def test_who_uploads_does_not_depend_on_when_a_loss_was_heard_of(seed: int) -> None:
     """Agent 0 is lost before round 2 is drawn, or only after: the same two agents send means."""
     asked = []

@@ -5,6 +5,8 @@ import math
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.stats import nbinom
 
 from posse_systems.li2022.shared import LEAST_SHARE, SharedLaplace, SharedNoise, SharedSchedule
@@ -14,8 +16,8 @@ def noise(agents=8, epsilon=0.5, delta=1e-6, honest=0.5, precision=16):
     return SharedNoise(agents, epsilon, delta, honest, precision)
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
-@pytest.mark.parametrize("delta", [1e-3, 1e-9])
+@settings(max_examples=8)
+@given(st.floats(0.1, 4.0), st.floats(-9.0, -3.0).map(lambda log: 10**log))
 def test_the_honest_shares_alone_cost_epsilon_and_hardly_less(epsilon, delta):
     shared = noise(epsilon=epsilon, delta=delta)
     alone = shared.share * math.sqrt(shared.honest_agents)
@@ -56,7 +58,7 @@ def test_how_many_must_be_honest(agents, honest, enough):
     assert shared.total == pytest.approx(shared.deviation / 2**16 * math.sqrt(agents / enough))
 
 
-@pytest.mark.parametrize("x", [0.0, 1.0, 1 / 3, 0.5, 0.999999])
+@given(st.floats(0.0, 1.0))
 def test_one_reward_moves_a_sum_by_at_most_the_sensitivity(x):
     shared = noise(precision=3)
     for rest in np.linspace(0, 10, 321):

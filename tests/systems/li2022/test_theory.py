@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from posse.plan import prepare
 from posse.topologies import graphs
@@ -59,9 +61,12 @@ def test_the_six_component_cases_of_the_paper() -> None:
     assert both(*[graphs.singles(1)] * 100) == (5000, 5000)
 
 
-@pytest.mark.parametrize(("gap", "rounds"), [(1.0, 1), (0.5, 2), (0.25, 3), (0.3, 3), (0.2, 4)])
-def test_rounds_of_elimination(gap, rounds):
-    assert theory.elimination_rounds(gap) == rounds
+@given(st.floats(0.001, 1.0))
+def test_an_arm_leaves_in_the_first_round_whose_width_its_gap_reaches(gap):
+    """In round r an arm with Δ >= 2^(1-r) leaves."""
+    rounds = theory.elimination_rounds(gap)
+    assert gap >= 2.0 ** (1 - rounds) * (1 - 1e-9)
+    assert rounds == 1 or gap < 2.0 ** (2 - rounds)
 
 
 def _schedule(**more):
