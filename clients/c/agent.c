@@ -186,7 +186,10 @@ static const unsigned char *hear(int wait) {
         memcpy(&theirs, in + 8, 4);
         if (theirs - confirmed <= sent - confirmed) confirmed = theirs; /* also past 2^32 */
         if (in[3] == 'P') envelope(count == taken ? 'C' : 'A', 0, NULL, 0);
-        if (in[3] == 'A') again();
+        if (in[3] == 'A') {
+            if (confirmed - theirs - 1 < 1 << 24) envelope('G', confirmed, NULL, 0);
+            else again();
+        }
         if (in[3] != 'F' || size <= ENVELOPE + HEADER) continue;
         if (count != taken + 1) {
             if (count - taken < 0x80000000) envelope('A', 0, NULL, 0);

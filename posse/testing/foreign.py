@@ -3,7 +3,7 @@
 Each finding is a sentence of docs/wire.md that the agent kept or broke. It joins once; a run of it
 ends before the next begins. An agent of `mase` is judged by the clock `wall` or `virtual`, one of
 `ddp-mab` (`posse.testing.neighbour`) beside a neighbour that moves, with numbers that pass 2^32;
-each with keys or without. Not tried: signatures, lost agents, the field.
+each with keys or without. Not tried: signatures, lost agents, the field; no client here has them.
 """
 
 import math
@@ -78,6 +78,7 @@ class _MaseChecks(ForeignChecks):
             self.sends_again,
         )
         yield "after Whose comes Resume, and after Resumed the rest again", self.resumes
+        yield "an A for what was confirmed is answered by G", self.says_what_is_gone
         yield "after Stop comes a Report that can be true", self.tells
         yield "another Begin begins another run, its sequence from 0", self.begins_again
         yield from self.of_the_clock()
@@ -139,6 +140,15 @@ class _MaseChecks(ForeignChecks):
         self.at.again.clear()
         self.at.say_bare(control.Resumed(self.at.told))
         self.at.repeated(self.at.told + 1)
+
+    def says_what_is_gone(self) -> None:
+        self.at.told = len(self.at.frames)
+        self.at.mark("C")
+        self.at.told -= 1
+        self.at.mark("A")
+        self.at.told += 1
+        if (gone := self.at.wait_for_mark("G")) != self.at.told:
+            raise Silent(f"it says that all up to {gone} is gone, not {self.at.told}")
 
     def tells(self) -> None:
         self.t = self.reports().activations

@@ -83,7 +83,7 @@ class PlayedCoordinator:
         self.again: list[tuple[int, bytes]] = []
         """Those that came a second time, with their numbers."""
         self.bare: list[tuple[str, int]] = []
-        """Envelopes without a frame: their marks, and what was confirmed."""
+        """Envelopes without a frame: their marks, and what was confirmed, or is gone."""
         self._outbox: list[bytes] = []
 
     def frame(self, message: Message, run: int = _OUTSIDE) -> bytes:
@@ -125,7 +125,7 @@ class PlayedCoordinator:
             number = int.from_bytes(data[4:8], "little")
             confirmed = int.from_bytes(data[8:12], "little")
             if len(data) == ENVELOPE_BYTES:
-                self.bare.append((chr(data[3]), confirmed))
+                self.bare.append((chr(data[3]), number if data[3:4] == b"G" else confirmed))
             elif number == len(self.frames) + 1:
                 self.frames.append(data[ENVELOPE_BYTES:])
                 message = self._decoded(self.frames[-1])

@@ -260,7 +260,7 @@ def judged(
     found = list(judge_agent(endpoint, wait=PATIENCE, part=part, keys=folder))
     broken = [finding.check for finding in found if not finding.held]
     if not broken:
-        assert len(found) == {"wall": 14, "virtual": 16, "ddp-mab": 13 + bool(folder)}[part]
+        assert len(found) == {"wall": 15, "virtual": 17, "ddp-mab": 13 + bool(folder)}[part]
         assert client.ended() == (0, "")
     return broken
 

@@ -52,7 +52,7 @@ def judged(program: Path) -> list[JudgeFinding]:
 def test_the_agent_in_c_keeps_every_sentence(tmp_path: Path) -> None:
     found = judged(built(tmp_path, SOURCE.read_text()))
     assert [finding.check for finding in found if not finding.held] == []
-    assert len(found) == 14
+    assert len(found) == 15
 
 
 PLANTED = {
@@ -62,7 +62,8 @@ PLANTED = {
     "what is missing is asked for": ("if (count - taken < 0x80000000)", "if (!count)"),
     "it votes as mase does": ("integer(k); left[k] = 0;", "integer(arms - k); left[k] = 0;"),
     "rising sequences": ("    ++sequence;\n", "    ;\n"),
-    "after A everything": ("if (in[3] == 'A') again();", ""),
+    "after A everything": ("else again();", ""),
+    "is answered by G": ("envelope('G', confirmed, NULL, 0);", "again();"),
     "after Whose comes Resume": (
         "integer(connection); integer(taken);",
         "integer(0); integer(taken);",

@@ -65,7 +65,7 @@ export function decodeFrame(bytes: Buffer): Frame | undefined {
 }
 
 /** What an envelope is for: a frame, a confirmation, a request to send again, a question. */
-export type Mark = "F" | "C" | "A" | "P";
+export type Mark = "F" | "C" | "A" | "P" | "G";
 
 export interface Envelope {
   mark: Mark;

@@ -44,7 +44,10 @@ export class Session {
     if (envelope === undefined) return undefined;
     const { mark, number, content } = envelope;
     this.forget(ahead(envelope.confirmed, this.confirmed));
-    if (mark === "A") this.sendAgain();
+    if (mark === "A") {
+      if (ahead(this.confirmed, envelope.confirmed) > 0) this.bare("G", this.confirmed);
+      else this.sendAgain();
+    }
     if (mark === "P") this.bare(ahead(number, this.taken) > 0 ? "A" : "C");
     if (mark !== "F") return undefined;
     const early = ahead(number, this.taken + 1);
