@@ -148,7 +148,7 @@ def remote_agent(
     """
     if trouble := unresolved(endpoint):
         LOG.info("%s; trying for %g s", trouble, wait)
-    if keys is not None and keys.rank is not None:
+    if keys is not None:
         rank = keys.rank
     own = keys.own if keys is not None else None
     configuration = fingerprint(plan.spec) if plan is not None else {}

@@ -5,7 +5,6 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import Final, assert_never
 
@@ -25,7 +24,7 @@ from posse.durable.journal import Input, Journal
 from posse.errors import PosseError, RunFailed
 from posse.hosts import effects
 from posse.hosts.agent_setup import AgentSetup
-from posse.hosts.status import CoordinatorStatus, Snapshot
+from posse.hosts.status import CoordinatorStatus
 from posse.log import LOG
 from posse.measure.numbers import named
 from posse.protocol import control
@@ -102,7 +101,7 @@ class Hub:
         self._keys = keys
         self._expelled: set[int] = set()
         """Agents whose keys are not believed any more."""
-        self.snapshot = Snapshot(CoordinatorStatus(agents=agents))
+        self.snapshot = CoordinatorStatus(agents=agents)
         self.exit_code = 0
         """Exit code of the runs so far; agents are told it in `Goodbye`."""
         self._completed = 0
@@ -141,7 +140,7 @@ class Hub:
 
     def status(self) -> CoordinatorStatus:
         """Who is up, when each was last heard, what is awaited; from any thread."""
-        return self.snapshot.status(self._now())
+        return self.snapshot.as_of(self._now())
 
     def sessions(self) -> Iterator[tuple[int, Session]]:
         """The sessions with the agents, by rank."""
@@ -256,8 +255,7 @@ class Hub:
             if broken:
                 self._interceptor.journal = None  # the runs are over; it must not keep agents here
             away = self._say_goodbye(why)
-        status = msgspec.structs.replace(self.snapshot.reported, ended=self.exit_code)
-        self.snapshot = replace(self.snapshot, reported=status)
+        self.snapshot = msgspec.structs.replace(self.snapshot, ended=self.exit_code)
         self._router.close(flush=not away)
 
     def _say_goodbye(self, why: str) -> bool:
@@ -482,9 +480,6 @@ class Hub:
                     self._reply(peer, message)
                 case effects.SendToAgent(rank, message):
                     members[rank].line.send(outside_runs(message))
-                case effects.ShowStatus(peer):
-                    self._publish(self._now())
-                    self._reply(peer, control.Status(msgspec.json.encode(self.status())))
                 case effects.ResendFrames(rank, taken):
                     self._replied(members[rank], router.resume(members[rank], taken))
                 case effects.AskAgent(rank):
@@ -516,7 +511,7 @@ class Hub:
         lobby, roster = self.lobby, self.lobby.roster
         joined = sorted((m for m in roster.members.values() if m.arrived), key=lambda m: m.rank)
         refused = lobby.refused + (self._host.refused if self._host is not None else Counter())
-        status = CoordinatorStatus(
+        self.snapshot = CoordinatorStatus(
             agents=roster.agents,
             arrived=len(joined),
             running=lobby.running,
@@ -529,12 +524,9 @@ class Hub:
             refused=dict(refused),
             wall=self._world.wall(),
             version=__version__,
-        )
-        self.snapshot = Snapshot(
-            status,
-            now,
-            away=tuple(m.rank for m in roster.members.values() if m.connection < 0),
-            restarts=tuple(lobby.restarts.items()),
+            taken_at=now,
+            away=[m.rank for m in roster.members.values() if m.connection < 0],
+            restarts=dict(lobby.restarts),
             resent=sum(m.session.resent for m in roster.members.values()),
         )
 

@@ -41,7 +41,6 @@ from posse.hosts.effects import (
     ResendFrames,
     Restart,
     SendToAgent,
-    ShowStatus,
 )
 from posse.measure.numbers import listed, named
 from posse.protocol import control
@@ -145,8 +144,6 @@ class Lobby:
         """Agents replaced between runs, whose death is not reported."""
         self._claimed: dict[int, float] = {}
         """By rank without keys that is taken, when another agent asked for it."""
-        self._operators: set[int] = set()
-        """Connections that asked for the status; their loss is not counted."""
 
     # --- phases ----------------------------------------------------------------------------------
 
@@ -535,10 +532,7 @@ class Lobby:
         return effects
 
     def _stranger(self, peer: Peer, message: Message, now: float, wall: float) -> list[LobbyEffect]:
-        """A peer that has not joined may join or resume, an operator ask for the status."""
-        if isinstance(message, control.Ask) and self.roster.is_operator(peer.key):
-            self._operators.add(peer.connection)
-            return [ShowStatus(peer.identity)]
+        """A peer that has not joined may join or resume."""
         self.dismissed += self.over
         if isinstance(message, control.Resume):
             return self._resumed(peer, message, now)
@@ -687,9 +681,6 @@ class Lobby:
 
     def closed(self, connection: int, now: float) -> list[LobbyEffect]:
         """A connection is lost; `connection` is its file descriptor."""
-        if connection in self._operators:
-            self._operators.remove(connection)
-            return []
         self.refused["connection-dropped"] += 1
         member = self.roster.lost(connection)
         return [] if member is None else self._away(member, now)

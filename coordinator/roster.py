@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 from posse.gates.shown import printable
 from posse.protocol import control
 from posse.security.address import inbox_trouble, is_local, is_loopback, split
-from posse.security.keys import OPERATOR, CoordinatorKeys
+from posse.security.keys import CoordinatorKeys
 from posse.spec.fingerprint import differences
 from posse.wire.line import Interceptor, Line
 from posse.wire.session import Session
@@ -157,10 +157,6 @@ class Roster:
         self._networks = [ipaddress.ip_network(network) for network in inboxes]
         self._superseded: dict[int, deque[bytes]] = {}
         """By rank, the last processes whose place another took."""
-
-    def is_operator(self, key: str) -> bool:
-        """Whether this key may ask for the status: our own, or any where there are no keys."""
-        return self._keys is None or self._keys.rank_of(key) == OPERATOR
 
     def missing(self) -> list[int]:
         """The ranks that have not arrived yet."""
@@ -353,7 +349,7 @@ class Roster:
 
     def _bound_rank(self, keys: CoordinatorKeys, join: control.Join, key: str) -> int:
         rank = keys.rank_of(key)
-        if rank is None or rank == OPERATOR:
+        if rank is None:
             raise NotAdmitted("join", "its key is not an agent's")
         if keys.trouble:
             raise NotAdmitted("allowlist", "the coordinator's allowlist cannot be read")

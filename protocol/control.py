@@ -504,23 +504,6 @@ def whole(parts: Sequence[ReportRows], last: Report) -> Report:
     return msgspec.structs.replace(last, releases=releases, log=log, rewards=rewards)
 
 
-class Ask(Control, frozen=True):
-    """An operator asks for the coordinator's status."""
-
-    reveals = "that somebody asks"
-
-
-class Status(Control, frozen=True):
-    """The coordinator's status as JSON, for an operator."""
-
-    reveals = (
-        "which agents are here or waited for, when each was last heard and the kind of that "
-        "message, how much was refused and why"
-    )
-
-    document: Annotated[bytes, Meta(max_length=MAX_SETUP)]
-
-
 class Goodbye(Control, frozen=True):
     """No further run: the agent exits with the runs' exit `code`, 0 if each had an answer."""
 
@@ -565,7 +548,6 @@ TO_LOBBY: tuple[type[Message], ...] = (
     Ready,
     Linked,
     Failed,
-    Ask,
 )
 """Messages that an agent and the coordinator's lobby may be sent outside of runs."""
 

@@ -114,17 +114,16 @@ def _take_part(
     if inbox[0]:
         keys.check("--inbox", inbox[0])
     keys.wait()
-    pair = None
-    if keys.keys:
-        pair = key_files.for_operator(keys.keys) if key_files.has_operator(keys.keys) else None
-        pair = pair or key_files.for_agent(keys.keys, -1)
+    pair = key_files.for_agent(keys.keys, -1) if keys.keys else None
     found = [
         *doctor.of_machine(checked),
         *doctor.of_disk(Path(checked.spec.base)),
-        *doctor.of_coordinator(checked, join, pair, wait),
+        *doctor.of_coordinator(join, pair, wait),
     ]
     if checked.system.wiring is not None:
         found += doctor.of_inbox(join, *inbox)
+    if pair is not None and pair.claim is not None:
+        pair.claim.close()
     for sentence in found:
         print(wrapped(f"  will hurt: {sentence}", 4))
     if not found:

@@ -83,7 +83,7 @@ def coordinator(
             on_hub(hub)
             hubs.append(hub)
             LOG.info("waiting for %d agents at %s", agents, hub.endpoint)
-            served.serve(partial(health.of_coordinator, hub.status, field=checked.field))
+            served.serve(partial(health.of_coordinator, hub.status, folder, field=checked.field))
 
         with api.serve(
             source,

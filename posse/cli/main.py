@@ -47,7 +47,7 @@ VERBS_BY_PURPOSE = {
         "keys": Verb("make key pairs, and say whose are trusted", "keys --agents 8"),
         "coordinator": Verb("wait for agents, then run", "run.toml --bind tcp://127.0.0.1:7000"),
         "agent": Verb("join a coordinator as one agent", "--join tcp://127.0.0.1:7000"),
-        "status": Verb("ask a coordinator who is here", "--join tcp://127.0.0.1:7000"),
+        "status": Verb("show which agents of a run are here", "runs/mine", Imports.NOTHING),
         "abandon": Verb("give up an interrupted run that nobody wants to resume", "runs/mine"),
     },
     "See what a run gave away": {
@@ -83,7 +83,7 @@ _PLACES = {
     "run": "series:run",
 }
 """Where the function of a verb is, if not in a module of its name."""
-_WITH_VARIABLES = ("coordinator", "agent", "status")
+_WITH_VARIABLES = ("coordinator", "agent")
 """Verbs whose options may come from the environment: `POSSE_JOIN` is `--join`."""
 
 _LONGEST = 10_000

@@ -1,54 +1,80 @@
 """`posse status`: who is up, what was heard, what is waited for."""
 
+from pathlib import Path
 from typing import Annotated
+from urllib.error import URLError
+from urllib.parse import urlsplit, urlunsplit
+from urllib.request import urlopen
 
 from cyclopts import Parameter
 from rich.console import Console
 from rich.table import Table
 
 from posse.cli.options import Duration, Json, print_json
-from posse.cli.security import KeyOptions
-from posse.engines.inquiry import ask
+from posse.errors import InputError, PosseError
+from posse.gates.decode import Undecodable, from_json
 from posse.gates.shown import printable
-from posse.security import keys as key_files
+from posse.hosts.status import LIVE
+from posse.operate.live import LiveState, read_live
+
+_LONGEST = 64 << 20
+"""Bytes of an answer."""
 
 
 def status(
+    where: Annotated[str, Parameter(metavar="DIR|URL")] = "",
+    /,
     *,
-    join: Annotated[str, Parameter(metavar="ADDRESS")],
     wait: Duration = 5.0,
     how: Json = Json(),
-    keys: KeyOptions = KeyOptions(),
+    join: Annotated[str, Parameter(show=False)] = "",
 ) -> None:
-    """Ask a coordinator which agents are up and which it waits for.
+    """Show which agents of a run under way are up and which it waits for.
 
     Args:
-        join: address of the coordinator: tcp://HOST:PORT, or ipc://PATH on this machine
+        where: directory that runs write into, or the address that --http or --watch printed
         wait: longest wait for an answer
+        join: what 0.2 asked
     """
-    keys.check("--join", join)
-    keys.wait()
-    state = ask(join, key_files.for_operator(keys.keys) if keys.keys else None, wait)
+    if join or not where:
+        raise InputError("posse status is now posse status DIR, or the URL of --http or --watch")
+    state = _asked(where, wait) if where.startswith("http://") else _read(Path(where))
     if how.json:
         print_json(state)
         return
+    told = state.status
     table = Table(box=None, pad_edge=False, show_header=False)
-    for rank in range(state.agents):
-        heard = state.heard_seconds_ago.get(rank)
-        last = printable(state.heard.get(rank) or "nothing")
+    for rank in range(told.agents):
+        heard = told.heard_seconds_ago.get(rank)
+        last = printable(told.heard.get(rank) or "nothing")
         table.add_row(
             f"agent {rank}",
             "not here" if heard is None else f"said {last} {heard:.1f} s ago",
-            f"waited for ({printable(state.waiting)})" if rank in state.waiting_for else "",
+            f"waited for ({printable(told.waiting)})" if rank in told.waiting_for else "",
         )
     console = Console(markup=False, emoji=False)
-    going = "a run is in progress" if state.running else "no run is in progress"
-    console.print(
-        f"{state.arrived} of {state.agents} agents are here, {going}, runs completed: "
-        f"{state.runs_completed}"
-    )
+    for line in state.lines():
+        console.print(line, soft_wrap=True)
     console.print(table)
-    if state.refused:
-        console.print(
-            "refused: " + ", ".join(f"{n} {printable(r)}" for r, n in state.refused.items())
-        )
+
+
+def _read(folder: Path) -> LiveState:
+    found = read_live(folder)
+    if found is None:
+        raise PosseError(f"no run goes on in {folder}; posse report shows what did")
+    return found[0]
+
+
+def _asked(url: str, wait: float) -> LiveState:
+    """The state that a server of posse gives; `PosseError` if it does not within `wait` seconds."""
+    parts = urlsplit(url)
+    asked = urlunsplit(parts._replace(path=f"/{LIVE}", fragment=""))
+    try:
+        with urlopen(asked, timeout=wait) as answer:
+            state: LiveState = from_json(answer.read(_LONGEST), LiveState)
+            return state
+    except (URLError, OSError, ValueError, Undecodable) as error:
+        raise PosseError(
+            f"{parts.scheme}://{parts.netloc} does not tell how its run is: "
+            f"{printable(str(error), 300)}; check the address, and that a run goes on there"
+        ) from None

@@ -69,12 +69,6 @@ class SendToAgent(msgspec.Struct, frozen=True):
     message: Message
 
 
-class ShowStatus(msgspec.Struct, frozen=True):
-    """Answer an operator with `Status`."""
-
-    peer: bytes
-
-
 class Joined(msgspec.Struct, frozen=True):
     """Report that an agent arrived; `arrived` agents are here now."""
 
@@ -133,7 +127,6 @@ HostEffect = SendFrame | HandMessage | MadeProgress | LinkChanged | AgentLeft | 
 LobbyEffect = (
     Reply
     | SendToAgent
-    | ShowStatus
     | Joined
     | ResendFrames
     | AskAgent

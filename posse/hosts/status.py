@@ -1,6 +1,5 @@
 """The status that a coordinator or an agent shows to operators."""
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import msgspec
@@ -8,13 +7,19 @@ import msgspec
 from posse.live.service import LiveStatus
 from posse.protocol.bounds import MOST_AGENTS
 
+LIVE = "status.json"
+"""The file in a series' folder, and the path on a server, with the state of what is under way."""
+
 
 class CoordinatorStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """A coordinator's status, for `posse status` and HTTP.
+    """A coordinator's status. It never changes, so that any thread may read it.
 
     `heard`: the kind of each agent's last message. `frames`: taken from agents in all runs so far.
     `turned_seconds_ago`: since its loop last turned. `ended`: its exit code, once it let its agents
-    go. `wall`: its clock, in seconds since 1970, and `version` its posse.
+    go. `wall`: its clock, in seconds since 1970, and `version` its posse. `away`: the agents whose
+    connection was lost. `restarts`: how often each agent was started again since the last run.
+    `resent`: how many frames were sent to agents again. `taken_at`: when it was looked, in seconds
+    of its loop's clock.
     """
 
     agents: Annotated[int, msgspec.Meta(ge=1, le=MOST_AGENTS)]
@@ -31,31 +36,20 @@ class CoordinatorStatus(msgspec.Struct, frozen=True, kw_only=True):
     ended: int | None = None
     wall: float = 0.0
     version: str = ""
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """A coordinator's state at one moment. It never changes, so that any thread may read it.
-
-    `reported` is the status for operators, with ages as of the time `taken_at`, in seconds of the
-    loop's clock. `away` are the agents whose connection was lost. `restarts` says how often each
-    agent was started again since the last run, `resent` how many frames were sent to agents again.
-    """
-
-    reported: CoordinatorStatus
-    taken_at: float = 0.0
-    away: tuple[int, ...] = ()
-    restarts: tuple[tuple[int, int], ...] = ()
+    away: list[int] = []
+    restarts: dict[int, int] = {}
     resent: int = 0
+    taken_at: float = 0.0
 
-    def status(self, now: float) -> CoordinatorStatus:
-        """The status for operators, with ages as of `now`, in seconds of the loop's clock."""
-        since, heard = now - self.taken_at, self.reported.heard_seconds_ago
+    def as_of(self, now: float) -> "CoordinatorStatus":
+        """The same with ages as of `now`, in seconds of the loop's clock."""
+        since, heard = now - self.taken_at, self.heard_seconds_ago
         return msgspec.structs.replace(
-            self.reported,
+            self,
             heard_seconds_ago={rank: round(ago + since, 3) for rank, ago in heard.items()},
             turned_seconds_ago=round(since, 3),
-            wall=self.reported.wall + since,
+            wall=self.wall + since,
+            taken_at=now,
         )
 
 

@@ -6,9 +6,7 @@ from pathlib import Path
 
 import zmq
 
-from posse import __version__
-from posse.coordinator.roster import CLOCK_TOLERANCE
-from posse.engines.inquiry import ask, reach
+from posse.engines.inquiry import reach
 from posse.engines.start import room
 from posse.errors import PosseError
 from posse.gates import files, locks
@@ -65,36 +63,18 @@ def _written(folder: Path) -> float:
     return time.monotonic() - before
 
 
-def of_coordinator(plan: Plan, endpoint: str, keys: AgentKeys | None, wait: float) -> Iterator[str]:
-    """What keeps this machine from the coordinator at `endpoint`, which waits for its agents."""
+def of_coordinator(endpoint: str, keys: AgentKeys | None, wait: float) -> Iterator[str]:
+    """What keeps this machine from the coordinator at `endpoint`, which waits for its agents.
+
+    Another version, clock or run file is told to an agent that joins, before anything is spent.
+    """
     if trouble := unresolved(endpoint):
         yield trouble
         return
-    before = time.time()
     try:
-        if keys is not None and keys.rank is not None:
-            reach(endpoint, keys, wait)  # an agent is told the clock's fault when it joins
-            return
-        status = ask(endpoint, keys, wait)
+        reach(endpoint, keys, wait)
     except PosseError as error:
         yield str(error)
-        return
-    if status.agents != plan.spec.agents.count:
-        yield (
-            f"the coordinator waits for {status.agents} agents, and this run file has "
-            f"{plan.spec.agents.count}; use the coordinator's"
-        )
-    if status.version != __version__:
-        yield (
-            f"the coordinator has posse {status.version or 'of an earlier kind'} and this machine "
-            f"{__version__}; install the same"
-        )
-    apart = max(before - status.wall, status.wall - time.time(), 0.0)
-    if apart > CLOCK_TOLERANCE / 2:
-        yield (
-            f"the clocks of this machine and of the coordinator differ by {apart:.0f} s, and with "
-            f"more than {CLOCK_TOLERANCE:g} s an agent may not join; set them by a time server"
-        )
 
 
 def of_inbox(endpoint: str, inbox: str, advertised: str) -> Iterator[str]:

@@ -6,12 +6,13 @@ the reason in a sentence.
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
-from posse.hosts.status import AgentStatus, CoordinatorStatus
+from posse.hosts.status import LIVE, AgentStatus, CoordinatorStatus
 from posse.operate import metrics
-from posse.operate.web import answer
+from posse.operate.web import answer, given
 
 STUCK = 30.0
 """Seconds without a turn of the run's loop after which the process counts as unhealthy."""
@@ -22,12 +23,13 @@ _Check = Callable[[_Status], tuple[bool, str]]
 """Whether a process is as it should be, and a sentence about it as long as it has not ended."""
 
 
-def of_coordinator(status: Callable[[], CoordinatorStatus], *, field: bool) -> Routes:
-    """A coordinator's routes; `status` is called in other threads.
+def of_coordinator(status: Callable[[], CoordinatorStatus], folder: Path, *, field: bool) -> Routes:
+    """A coordinator's routes; `status` is called in other threads, `folder` is its series'.
 
     In the `field` they say nothing about single agents.
     """
-    return _routes(status, _turns, _all_here, partial(metrics.of_coordinator, field=field))
+    routes = _routes(status, _turns, _all_here, partial(metrics.of_coordinator, field=field))
+    return routes if field else routes | {f"/{LIVE}": partial(given, folder)}
 
 
 def of_agent(status: Callable[[], AgentStatus]) -> Routes:

@@ -1,8 +1,8 @@
 """The state of a series under way: a file in its folder while its command runs, and as text.
 
-The page of a running series, `posse watch --text` and whoever asks the page's server for it read
-this file and nothing else of the run, so they need no part of the process that makes it. Its
-`status` is what `posse status` is told.
+The page of a running series, `posse status`, `posse watch --text` and whoever asks a server of
+posse for it read this file and nothing else of the run, so they need no part of the process that
+makes it.
 """
 
 import threading
@@ -19,13 +19,11 @@ from posse.coordinator.host import CoordinatorHost
 from posse.gates import files
 from posse.gates.decode import Undecodable, from_json
 from posse.gates.shown import printable
-from posse.hosts.status import CoordinatorStatus, Snapshot
+from posse.hosts.status import LIVE, CoordinatorStatus
 from posse.measure.numbers import named, number
 from posse.plan import Plan
 from posse.protocol.log import LogTables
 from posse.protocol.message import Plane, kind_name
-
-LIVE = "status.json"
 
 LATE = 2.0
 """Seconds after which an agent is reported as waited for."""
@@ -64,17 +62,11 @@ class RunState(msgspec.Struct, kw_only=True):
 
 
 class LiveState(msgspec.Struct, kw_only=True):
-    """The state of a series under way. `run` is None before the first run has begun.
-
-    `away`, `restarts` and `resent` are those of `Snapshot`.
-    """
+    """The state of a series under way. `run` is None before the first run has begun."""
 
     title: str
     runs: int
     status: CoordinatorStatus
-    away: tuple[int, ...] = ()
-    restarts: tuple[tuple[int, int], ...] = ()
-    resent: int = 0
     run: RunState | None = None
 
     @property
@@ -90,14 +82,15 @@ class LiveState(msgspec.Struct, kw_only=True):
         late = [rank for rank in status.waiting_for if ago.get(rank, LATE) >= LATE]
         if late:
             yield f"waiting for {named(late)} {status.waiting}".rstrip()
-        if self.away:
-            yield f"connection lost: {named(self.away)}"
+        if status.away:
+            yield f"connection lost: {named(status.away)}"
         for rank, reason in (self.run.dismissed if self.run is not None else {}).items():
             yield f"agent {rank} is gone: {printable(reason)}"
-        if self.restarts:
-            yield "started again: " + ", ".join(f"agent {n} ({k})" for n, k in self.restarts)
-        if self.resent:
-            yield f"{self.resent} frames were sent again"
+        if status.restarts:
+            again = (f"agent {n} ({k})" for n, k in status.restarts.items())
+            yield f"started again: {', '.join(again)}"
+        if status.resent:
+            yield f"{status.resent} frames were sent again"
         if status.refused:
             refused = (f"{n} {printable(reason)}" for reason, n in status.refused.items())
             yield f"refused: {', '.join(refused)}"
@@ -121,11 +114,10 @@ class LiveState(msgspec.Struct, kw_only=True):
         return [printable(line) for line in [*lines, *self.trouble()]]
 
 
-class HasSnapshot(Protocol):
-    """Whatever has a snapshot that any thread may take."""
+class HasStatus(Protocol):
+    """Whatever any thread may ask for its status."""
 
-    @property
-    def snapshot(self) -> Snapshot:
+    def status(self) -> CoordinatorStatus:
         """The newest."""
 
 
@@ -138,7 +130,7 @@ class LiveFile:
         status = CoordinatorStatus(agents=agents)
         if spec.engine.kind == "memory":
             status = CoordinatorStatus(agents=agents, arrived=agents, running=True)
-        self._snapshot: Callable[[], Snapshot] = lambda: Snapshot(status, time.monotonic())
+        self._status: Callable[[], CoordinatorStatus] = lambda: status
         self._path = folder / LIVE
         self._plan = plan
         self._run: RunState | None = None
@@ -156,9 +148,9 @@ class LiveFile:
         with suppress(OSError):
             self._path.unlink(missing_ok=True)
 
-    def follow(self, hub: HasSnapshot) -> None:
+    def follow(self, hub: HasStatus) -> None:
         """Take which agents are up from this hub from now on."""
-        self._snapshot = lambda: hub.snapshot
+        self._status = hub.status
 
     def observe(self, host: CoordinatorHost) -> None:
         """Look at the run, in its own thread, if it is time."""
@@ -174,8 +166,7 @@ class LiveFile:
         pause = _EVERY
         while not self._over.wait(pause):
             began = time.thread_time()
-            snapshot = self._snapshot()
-            status = snapshot.status(time.monotonic())
+            status = self._status()
             if self._plan.field:  # nobody is told to the millisecond when an agent spoke
                 ago = {rank: float(round(s)) for rank, s in status.heard_seconds_ago.items()}
                 status = msgspec.structs.replace(status, heard_seconds_ago=ago)
@@ -183,9 +174,6 @@ class LiveFile:
                 title=f"{spec.system} ({spec.variant}) · {spec.mode}",
                 runs=spec.repeat,
                 status=status,
-                away=snapshot.away,
-                restarts=snapshot.restarts,
-                resent=snapshot.resent,
                 run=self._run,
             )
             with suppress(OSError):

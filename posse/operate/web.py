@@ -14,12 +14,14 @@ import threading
 import time
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
 from posse.errors import InputError, PosseError
-from posse.gates import http
+from posse.gates import files, http
+from posse.hosts.status import LIVE
 from posse.log import LOG
 
 _PLACE = re.compile(r"(?P<host>[^\s/:\[\]]*|\[[^\s/\[\]]+\]):(?P<port>\d{1,5})")
@@ -27,6 +29,14 @@ _AT_ONCE = 32
 """Requests served at the same time; a further one closes the oldest, which is the slowest."""
 _PATIENCE = 10.0
 """Seconds for a request to arrive, and for a reader to accept a piece of the answer."""
+
+PRIVATE = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+"""Headers of an answer that nobody keeps, and no page of another site shows."""
 
 
 def place(option: str, address: str) -> tuple[str, int]:
@@ -65,6 +75,14 @@ def answer(
         [("Content-Type", kind + charset), ("Content-Length", str(len(body))), *named],
     )
     return [body]
+
+
+def given(folder: Path, environ: WSGIEnvironment, start: StartResponse) -> list[bytes]:
+    """Answers with the state of the series that is under way in a folder."""
+    try:
+        return answer(start, files.read(folder / LIVE), 200, "application/json", **PRIVATE)
+    except OSError:
+        return answer(start, "no run goes on\n", 404)
 
 
 class Web:

@@ -18,9 +18,9 @@ from wsgiref.types import StartResponse, WSGIEnvironment
 
 from posse.engines.start.pool import begin_worker
 from posse.errors import PosseError
-from posse.gates import code, files, http
-from posse.operate.live import LIVE
-from posse.operate.web import Web, answer
+from posse.gates import code, http
+from posse.hosts.status import LIVE
+from posse.operate.web import PRIVATE, Web, answer, given
 
 EVERY = 2.0
 """Least seconds between two drawings; readers ask as often (`templates/page.js`)."""
@@ -39,12 +39,6 @@ _FIRST = (
 )
 
 _WHOLE = "the whole address is needed, with its token\n"
-_HEADERS = {
-    "Cache-Control": "no-store",
-    "Content-Security-Policy": "frame-ancestors 'none'",
-    "Referrer-Policy": "no-referrer",
-    "X-Content-Type-Options": "nosniff",
-}
 
 
 class ServedPage:
@@ -126,11 +120,7 @@ class ServedPage:
     def _status(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
         if not self._is_let_in(environ):
             return answer(start, _WHOLE, 403)
-        try:
-            state = files.read(self._folder / LIVE)
-        except OSError:
-            return answer(start, "no run goes on\n", 404)
-        return answer(start, state, 200, "application/json", **_HEADERS)
+        return given(self._folder, environ, start)
 
     def _answer(self, environ: WSGIEnvironment, start: StartResponse) -> Iterable[bytes]:
         if not self._is_let_in(environ):
@@ -139,8 +129,8 @@ class ServedPage:
         self._found.set()
         self._asked.set()
         if not self._drawn.wait(_PATIENCE):
-            return answer(start, _FIRST, 503, "text/html", **_HEADERS)
-        return answer(start, self._page, 200, "text/html", **_HEADERS)
+            return answer(start, _FIRST, 503, "text/html", **PRIVATE)
+        return answer(start, self._page, 200, "text/html", **PRIVATE)
 
 
 def draw(folder: Path, trust: bool = False) -> str:

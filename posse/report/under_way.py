@@ -46,7 +46,7 @@ def roles(state: LiveState) -> dict[str, set[int]]:
     ago = status.heard_seconds_ago
     by_role = {
         "gone": set(run.dismissed if run is not None else ()),
-        "disconnected": set(state.away),
+        "disconnected": set(status.away),
         "finished": set(run.finished if run is not None else ()),
         "waited for": {rank for rank in status.waiting_for if ago.get(rank, LATE) >= LATE},
     }

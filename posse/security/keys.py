@@ -39,8 +39,6 @@ from posse.security import files as key_files
 
 ALLOWLIST = "allowlist.toml"
 COORDINATOR = "coordinator"
-OPERATOR = -2
-"""The rank of an operator, who holds the coordinator's own secret key."""
 
 RandomBytes = Callable[[int], bytes]
 """Draws this many bytes of secrets."""
@@ -130,9 +128,7 @@ class CoordinatorKeys:
     _read: tuple[int, ...] = ()
 
     def rank_of(self, public: str) -> int | None:
-        """The rank to which a key is bound, `OPERATOR` for our own, None for a stranger's."""
-        if public == self.own.public:
-            return OPERATOR
+        """The rank to which a key is bound, None for a stranger's."""
         self.refresh()
         return self.agents.index(public) if public and public in self.agents else None
 
@@ -167,7 +163,7 @@ class CoordinatorKeys:
 
 @dataclass(frozen=True)
 class AgentKeys:
-    """An agent's own pair, bound to its rank (None: an operator), and the coordinator's key.
+    """An agent's own pair, bound to its rank, and the coordinator's key.
 
     `signers`: the public Ed25519 keys of the agents whose signatures this agent believes, by rank.
     `connects`: the agents' public keys for connections, by rank; None where the coordinator started
@@ -176,7 +172,7 @@ class AgentKeys:
     started this agent.
     """
 
-    rank: int | None
+    rank: int
     own: KeyPair
     coordinator: str
     signers: dict[int, bytes] = field(default_factory=dict)
@@ -341,11 +337,6 @@ def for_agent(folder: Path, rank: int) -> AgentKeys:
     )
 
 
-def has_operator(folder: Path) -> bool:
-    """Whether a folder has the coordinator's own keys, by which the status may be asked."""
-    return (_folder_of(folder, COORDINATOR) / f"{COORDINATOR}.key_secret").exists()
-
-
 def signers_of(folder: Path) -> dict[int, bytes]:
     """The public Ed25519 keys in a folder's allowlist, by rank; the coordinator's as of rank -1."""
     folder = _folder_of(folder, COORDINATOR)
@@ -354,12 +345,6 @@ def signers_of(folder: Path) -> dict[int, bytes]:
     if os.path.lexists(path):
         signers[-1] = _public(path, key_files.read(path)).signs
     return signers
-
-
-def for_operator(folder: Path) -> AgentKeys:
-    """The keys by which an operator asks a coordinator for its status."""
-    pair = _own(_folder_of(folder, COORDINATOR), COORDINATOR)
-    return AgentKeys(None, pair, pair.public)
 
 
 def _agent(folder: Path, rank: int) -> AgentKeys:

@@ -21,7 +21,7 @@ from posse.durable.shown import SHOWN
 from posse.durable.sweep import SWEEP
 from posse.errors import InputError
 from posse.gates import files
-from posse.operate.live import LIVE
+from posse.hosts.status import LIVE
 from posse.report import read
 from posse.report.audit import audit_page
 from tests.cli.conftest import Posse

@@ -20,7 +20,7 @@ def parsed(*words: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.parametrize("name", ["coordinator", "agent", "status"])
+@pytest.mark.parametrize("name", ["coordinator", "agent"])
 def test_every_option_has_a_variable_that_its_help_names(name: str, posse: Posse) -> None:
     text = " ".join(posse(name, "--help").out.split())
     for argument in main.whole()[name].assemble_argument_collection():

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from posse.cli import watch
+from posse.hosts.status import LIVE
 from posse.log import LOG, begin
-from posse.operate.live import LIVE
 from tests.cli.conftest import Posse
 from tests.conftest import Start
 from tests.support.patience import PATIENCE

@@ -25,7 +25,7 @@ from tests.support.patience import PATIENCE
 from tests.support.players import spec as players
 from tests.support.remote import until
 
-CODEC = Codec((control.Welcome, control.Refused, control.Synced, control.Status))
+CODEC = Codec((control.Welcome, control.Refused, control.Synced))
 
 
 class Peer:
@@ -131,7 +131,7 @@ def test_nobody_is_late_whose_frames_came_while_the_coordinator_stood_still(
         assert gathering.looked.wait(PATIENCE)
         peer = gathering.peer()
         for _ in range(5):
-            peer.says(control.Ask(), source=-1)
+            peer.says(control.Sync(1), source=-1)
         peer.joins(0)
         time.sleep(0.7)
         gathering.may_go_on.set()
@@ -186,7 +186,7 @@ def test_who_ends_by_itself_is_heard_before_its_death_is_known_and_who_was_kille
     monkeypatch.setattr("posse.coordinator.hub._LAST_WORDS", math.inf)
     peer = gathering.peer()
     peer.joins(0)
-    until(lambda: gathering.hub.snapshot.reported.arrived == 1, "a snapshot with the agent in it")
+    until(lambda: gathering.hub.snapshot.arrived == 1, "a snapshot with the agent in it")
     looks = itertools.count()
     gathering.hub.on_look = lambda: None if next(looks) < 10 else peer.says(last_words)
     last_words = control.Failed("says why", mistake=False)

@@ -20,7 +20,6 @@ def test_the_page_has_each_message_once() -> None:
         "agent",
         "neighbour",
         "coordinator",
-        "operator",
     }
 
 

@@ -202,20 +202,17 @@ def test_the_page_names_what_goes_wrong_too() -> None:
     assert wrong == {
         "agent": {"Failed", "Complaint", "Contradicted", "Linked", "Resume"},
         "coordinator": {"Moved", "Refused", "Resumed", "Unknown", "Whose"},
-        "operator": set(),
     }
-    asked = documented("Only when the operator asks")
-    assert asked == {"agent": set(), "coordinator": {"Status"}, "operator": {"Ask"}}
     listed = documented("In every run")
     lab_only = {"Due", "Report", "Advance", "Attested"}
     alone = documented("Systems without a server")
-    assert alone == {"agent": {"SlotReached", "Ended"}, "coordinator": set(), "operator": set()}
+    assert alone == {"agent": {"SlotReached", "Ended"}, "coordinator": set()}
     within = control.TO_AGENT + control.TO_COORDINATOR
     everything = {kind_name(kind) for kind in within + control.TO_JOINING + control.TO_LOBBY}
     known = listed["agent"] | listed["coordinator"] | wrong["agent"] | wrong["coordinator"]
     lost = documented("When an agent is lost")
     assert lost["agent"] | lost["coordinator"] == {"Gone", "Standing", "Regroup"}
-    assert everything - lab_only == known | {"Ask", "SlotReached", "Gone", "Standing", "Regroup"}
+    assert everything - lab_only == known | {"SlotReached", "Gone", "Standing", "Regroup"}
 
 
 def host_of(run: Plan) -> Recorded:

@@ -2,7 +2,7 @@
 
 import msgspec
 
-from posse.hosts.status import CoordinatorStatus, Snapshot
+from posse.hosts.status import CoordinatorStatus
 
 TOLD = CoordinatorStatus(
     agents=3,
@@ -15,12 +15,12 @@ TOLD = CoordinatorStatus(
     frames=12,
     refused={"replayed": 2},
     wall=1_000.0,
+    taken_at=11.75,
 )
 
 
 def test_ages_are_those_of_the_moment_at_which_it_is_read() -> None:
-    snapshot = Snapshot(TOLD, taken_at=11.75)
-    assert msgspec.to_builtins(snapshot.status(12.0)) == {
+    assert msgspec.to_builtins(TOLD.as_of(12.0)) == {
         "agents": 3,
         "arrived": 2,
         "running": True,
@@ -35,5 +35,9 @@ def test_ages_are_those_of_the_moment_at_which_it_is_read() -> None:
         "ended": None,
         "wall": 1_000.25,
         "version": "",
+        "away": [],
+        "restarts": {},
+        "resent": 0,
+        "taken_at": 12.0,
     }
-    assert snapshot.status(13.0).heard_seconds_ago == {0: 3.0, 1: 5.5}
+    assert TOLD.as_of(13.0).heard_seconds_ago == {0: 3.0, 1: 5.5}

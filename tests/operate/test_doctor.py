@@ -1,15 +1,12 @@
 """What would hurt an agent of this machine is said in a sentence each, before it joins."""
 
 import socket
-import time
 from pathlib import Path
 
 import pytest
 
-from posse import __version__
 from posse.engines.start import room
 from posse.gates import files, locks
-from posse.hosts.status import CoordinatorStatus
 from posse.operate import doctor
 from posse.plan import Plan, prepare
 from posse.security import noise
@@ -72,34 +69,8 @@ def test_a_full_disk_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert sentence == f"{tmp_path} cannot be written: No space left on device"
 
 
-def told(monkeypatch: pytest.MonkeyPatch, **given: object) -> list[str]:
-    status = {"agents": 6, "wall": time.time(), "version": __version__, **given}
-    answer = CoordinatorStatus(**status)  # type: ignore[arg-type]
-    monkeypatch.setattr(doctor, "ask", lambda endpoint, keys, wait: answer)
-    return list(doctor.of_coordinator(plan(), "tcp://127.0.0.1:1", None, 1.0))
-
-
-def test_a_coordinator_of_the_same_run_is_fine(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert told(monkeypatch) == []
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({"agents": 7}, "waits for 7 agents, and this run file has 6"),
-        ({"version": "0.1"}, f"has posse 0.1 and this machine {__version__}; install the same"),
-        ({"wall": 1e9}, "the clocks of this machine and of the coordinator differ by"),
-    ],
-)
-def test_what_differs_from_the_coordinator_is_said(
-    given: dict[str, object], said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (sentence,) = told(monkeypatch, **given)
-    assert said in sentence
-
-
 def test_a_name_that_means_nothing_is_said() -> None:
-    (sentence,) = doctor.of_coordinator(plan(), "tcp://nowhere.invalid:7000", None, 1.0)
+    (sentence,) = doctor.of_coordinator("tcp://nowhere.invalid:7000", None, 1.0)
     assert "nowhere.invalid does not resolve" in sentence
 
 

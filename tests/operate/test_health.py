@@ -1,6 +1,7 @@
 """Whether a coordinator or an agent is well, and ready."""
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ def asked(routes: Routes, path: str) -> tuple[int, str]:
 
 def of(**status: Any) -> Routes:
     told = CoordinatorStatus(**{"agents": 3} | status)
-    return health.of_coordinator(lambda: told, field=False)
+    return health.of_coordinator(lambda: told, Path(), field=False)
 
 
 def agent(*, connected: bool, ended: int | None = None) -> Routes:

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from posse.engines import memory
-from posse.hosts.status import CoordinatorStatus, Snapshot
+from posse.hosts.status import LIVE, CoordinatorStatus
 from posse.operate import live
-from posse.operate.live import LIVE, LiveFile, LiveState, RunState, read_live
+from posse.operate.live import LiveFile, LiveState, RunState, read_live
 from posse.plan import Plan
 from posse_systems.rio2023.messages import VoteRow
 from tests.support.field import CASES, MEANS, field, logs
@@ -29,10 +29,10 @@ STATE = LiveState(
         heard_seconds_ago={2: 0.1, 3: 2.5},
         frames=1234,
         refused={"replayed\x1b[1m": 2},
+        away=[5],
+        restarts={4: 1},
+        resent=7,
     ),
-    away=(5,),
-    restarts=((4, 1),),
-    resent=7,
     run=RunState(
         run=1,
         progress=["1 of 2 arms left", "5 votes"],
@@ -67,11 +67,11 @@ def test_before_the_first_run_it_says_who_is_here() -> None:
     assert state.headline == "1 of 3 agents are here"
 
 
-def written(plan: Plan, folder: Path, snapshot: Snapshot | None = None) -> LiveState:
+def written(plan: Plan, folder: Path, status: CoordinatorStatus | None = None) -> LiveState:
     """The file as it is after a run that was observed."""
     with LiveFile(folder, plan) as file:
-        if snapshot is not None:
-            file.follow(Hub(snapshot))
+        if status is not None:
+            file.follow(Hub(status))
         memory.run(plan, 0, file.observe)
         until = time.monotonic() + PATIENCE
         while (found := read_live(folder)) is None or found[0].run != file._run:
@@ -82,8 +82,11 @@ def written(plan: Plan, folder: Path, snapshot: Snapshot | None = None) -> LiveS
 
 
 class Hub:
-    def __init__(self, snapshot: Snapshot) -> None:
-        self.snapshot = snapshot
+    def __init__(self, status: CoordinatorStatus) -> None:
+        self._status = status
+
+    def status(self) -> CoordinatorStatus:
+        return self._status
 
 
 @pytest.fixture(autouse=True)
@@ -109,14 +112,15 @@ def test_the_file_has_the_run_so_far_and_goes_with_its_command(tmp_path: Path) -
 
 def test_neighbours_are_in_it_and_who_is_here_comes_from_the_hub(tmp_path: Path) -> None:
     plan = spec("private-ucb", agents=4, **CASES["private-ucb"])
-    told = CoordinatorStatus(agents=4, arrived=4, running=True, waiting_for=[1])
-    state = written(plan, tmp_path, Snapshot(told, away=(3,), restarts=((2, 1),), resent=9))
+    told = CoordinatorStatus(
+        agents=4, arrived=4, running=True, waiting_for=[1], away=[3], restarts={2: 1}, resent=9
+    )
+    state = written(plan, tmp_path, told)
     assert state.run is not None
     assert state.run.links == [
         (a, b) for a, near in enumerate(plan.network(0).neighbours) for b in near if a < b
     ]
-    assert state.status.waiting_for == [1]
-    assert (state.away, state.restarts, state.resent) == ((3,), ((2, 1),), 9)
+    assert state.status == told
 
 
 def test_in_the_field_it_has_only_what_the_coordinator_sees(tmp_path: Path) -> None:
@@ -127,7 +131,7 @@ def test_in_the_field_it_has_only_what_the_coordinator_sees(tmp_path: Path) -> N
         data.mkdir()
         folder.mkdir()
         plan = field(system, logs(data, MEANS, seed=5))
-        state = written(plan, folder, Snapshot(here, time.monotonic()))
+        state = written(plan, folder, here)
         assert state.run is not None
         assert state.run.regret is None
         seconds = state.status.heard_seconds_ago[2]

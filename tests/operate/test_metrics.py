@@ -47,7 +47,7 @@ def test_metrics_say_what_status_says() -> None:
         refused={"replayed": 2},
         ended=3,
     )
-    text = text_of(health.of_coordinator(lambda: status, field=False))
+    text = text_of(health.of_coordinator(lambda: status, Path(), field=False))
     assert "posse_agents 2.0" in text
     assert "posse_agents_arrived 1.0" in text
     assert "posse_frames_total 1234.0" in text
@@ -60,7 +60,7 @@ def test_in_the_field_metrics_do_not_say_who_spoke_when() -> None:
     status = CoordinatorStatus(
         agents=2, arrived=2, heard_seconds_ago={0: 1.0}, heard={0: "Vote"}, frames=1_234
     )
-    text = text_of(health.of_coordinator(lambda: status, field=True))
+    text = text_of(health.of_coordinator(lambda: status, Path(), field=True))
     assert "posse_frames_total 1000.0" in text
     assert "heard" not in text
 
@@ -87,7 +87,7 @@ def test_a_real_prometheus_answers_every_query_of_the_dashboard(tmp_path: Path) 
     hub, port = waiting.engine.hub, free_port()
     agent = one_joined(waiting, tmp_path / "keys")
     with (
-        served(health.of_coordinator(hub.status, field=False)) as coordinators,
+        served(health.of_coordinator(hub.status, tmp_path, field=False)) as coordinators,
         served(health.of_agent(agent.process.status)) as agents,
     ):
         Agent(waiting.endpoint).ended()  # without keys

@@ -11,7 +11,8 @@ import msgspec
 import pytest
 
 from posse.durable.directory import FAILURE
-from posse.operate.live import LIVE, LiveState
+from posse.hosts.status import LIVE
+from posse.operate.live import LiveState
 from posse.report.served import ServedPage, draw
 from tests.operate.test_live import STATE
 from tests.report.test_report import make

@@ -160,7 +160,7 @@ def test_an_inbox_of_its_own_choice_keeps_an_agent_out_and_harms_no_neighbour(
 
 @pytest.mark.slow
 def test_other_users_of_this_machine_do_not_get_into_a_posse_over_loopback() -> None:
-    """They see its ports: they could ask how it is, or send frames in a neighbour's name."""
+    """They see its ports: they could ask for its clock, or send frames in a neighbour's name."""
     engine = {"transport": "tcp", "deadline": 10.0}
     plan = spec("cooperative-ucb", 4, topology=RING, parameters={"horizon": 300}, engine=engine)
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
@@ -174,7 +174,7 @@ def test_other_users_of_this_machine_do_not_get_into_a_posse_over_loopback() -> 
             stranger.connect(inbox)
 
         def strike() -> None:
-            hub.send(frame(control.Ask(), -1, 0), zmq.NOBLOCK)
+            hub.send(frame(control.Sync(1), -1, 0), zmq.NOBLOCK)
             for stranger in sockets:
                 stranger.send(forged, zmq.NOBLOCK)
 

@@ -36,7 +36,7 @@ def test_each_party_has_a_folder_with_its_own_secret_and_no_other(tmp_path: Path
         assert agent.coordinator == ours.own.public
         assert agent.signers[rank] == agent.own.public_keys.signs
     assert len(set(agent.signers.values())) == 3
-    assert ours.rank_of(ours.own.public) == keys.OPERATOR
+    assert ours.rank_of(ours.own.public) is None
     assert ours.rank_of("x" * 40) is None
     assert ours.rank_of("") is None
     assert agent.own.secret not in repr(agent)
@@ -198,7 +198,6 @@ def test_who_is_allowed_is_a_rank_or_the_coordinator(
 @pytest.mark.parametrize(
     ("given", "needed", "read"),
     [
-        ("agent-1", "coordinator", keys.for_operator),
         ("agent-0", "coordinator", lambda folder: keys.for_coordinator(folder, 2)),
         ("agent-1", "agent-0", lambda folder: keys.for_agent(folder, 0)),
         ("coordinator", "agent-0", lambda folder: keys.for_agent(folder, 0)),

@@ -169,7 +169,7 @@ def kinds(captured: list[bytearray]) -> set[str]:
 def documented(heading: str) -> dict[str, set[str]]:
     """The kinds of the page's table below a heading, by direction."""
     section = re.split(r"\n##+ ", PAGE.read_text().partition(f"## {heading}\n")[2])[0]
-    out: dict[str, set[str]] = {"agent": set(), "coordinator": set(), "operator": set()}
+    out: dict[str, set[str]] = {"agent": set(), "coordinator": set()}
     for source, kind in named(section):
         out["agent" if source == "neighbour" else source].add(kind)
     return out

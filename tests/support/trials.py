@@ -477,10 +477,7 @@ def asks(chance: random.Random, folder: Path) -> None:
         if chance.random() < 0.7:
             thread.start()
         try:
-            if pair is not None and chance.random() < 0.5:
-                inquiry.reach(endpoint, pair, 0.3)
-            else:
-                inquiry.ask(endpoint, pair, 0.3)
+            inquiry.reach(endpoint, pair, 0.3)
         finally:
             stop.set()
             if thread.ident is not None:
