@@ -423,21 +423,13 @@ class AgentRun:
         self._spending.leave()
 
     def _report(self) -> control.Report:
-        account = self.account
         return control.Report(
-            pulls=account.pulls.astype("<i8").tobytes(),
-            activations=account.activations,
-            slots=account.slots,
-            regret={name: r.total for name, r in account.regret.items()},
-            curve={name: r.curve().tobytes() for name, r in account.regret.items()},
             links=self.endpoint.meter.links() + self._resources.links(self.rank),
             delays={source: dict(by) for source, by in self.endpoint.delays.items()},
             refused=dict(self.endpoint.refused),
-            releases=account.releases,
-            log=account.log,
             seconds=self._seconds,
             resources=self._resources.used(),
-            rewards=account.rewards.astype("<f8").tobytes(),
+            **self.account.measured(),
         )
 
 

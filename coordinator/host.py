@@ -31,6 +31,7 @@ from posse.hosts.endpoint import Endpoint
 from posse.hosts.sources import Chance, Sources
 from posse.measure.numbers import named
 from posse.measure.regret import Regret
+from posse.measure.traffic import counted
 from posse.plan import Plan
 from posse.protocol import control
 from posse.protocol.control import LinkCount
@@ -49,7 +50,7 @@ from posse.protocol.machine import (
 )
 from posse.protocol.message import Message, Plane
 from posse.protocol.signing import Signer
-from posse.protocol.wire import encode, kind_of, read_header
+from posse.protocol.wire import kind_of, payload_size, read_header
 from posse.results.base import Standing
 from posse.results.record import RunRecord
 from posse.results.vouched import KIND, last_word
@@ -441,10 +442,9 @@ class CoordinatorHost:
 
         It is this process that measured it, so only its bytes are counted, and nothing is checked.
         """
-        now, count = self.now, self._endpoint.meter.count
         for rank, report in enumerate(reports):
-            for part in control.in_parts(report):
-                count(rank, COORDINATOR, type(part), encode(part, self.serial, rank, 0, now, 0))
+            parts = control.in_parts(report)
+            self.said(counted(rank, COORDINATOR, type(p), payload_size(p)) for p in parts)
             self.attendance.reported(rank, report)
         self._server.close_if_complete()
         self.observe(self)
@@ -452,7 +452,7 @@ class CoordinatorHost:
         return self._server.record
 
     def said(self, links: Iterable[LinkCount]) -> None:
-        """Count what was said in the name of this host."""
+        """Count what was said by this host or to it."""
         self._endpoint.meter.add(links)
 
     def _refuse(self, rank: int, error: RemoteProtocolError) -> None:

@@ -99,6 +99,11 @@ def signed(number: int) -> int:
     return ((number + _HALF) & _U32) - _HALF
 
 
+def payload_size(message: Message) -> int:
+    """The bytes of a message's payload."""
+    return len(_encode(message))
+
+
 def measure_payloads(messages: Sequence[Message]) -> int:
     """Encode messages of one kind; returns the bytes of all their payloads.
 

@@ -80,7 +80,7 @@ class RewardBuffer:
         """Use `times` rewards of each arm; only their sums, shape (len(arms),)."""
         if times == 1 and len(arms) == 1:
             return np.array([self.take_one(arms[0])])
-        if not any(self.held(k) for k in arms):
+        if not any(map(self.held, arms)):
             return self._totals(arms, times)
         return self._partly_held(arms, times)
 

@@ -8,13 +8,13 @@ import numpy as np
 
 from posse.clocks.immediate import SAY_EVERY
 from posse.measure.regret import Point, add_point
+from posse.measure.traffic import counted
 from posse.protocol import control
 from posse.protocol.arrays import FloatArray, IntArray
 from posse.protocol.control import LinkCount
 from posse.protocol.machine import COORDINATOR
-from posse.protocol.message import Message, kind_name
 from posse.protocol.privacy import Release
-from posse.protocol.wire import HEADER, measure_payloads
+from posse.protocol.wire import measure_payloads
 from posse.system.steps import Sent
 
 
@@ -85,7 +85,7 @@ class Tally:
 def links_of(source: int, sent: Iterable[Sent]) -> list[LinkCount]:
     """What one end sent, as its meter would count it."""
     return sorted(
-        LinkCount(source, target, *_named(kind), n, size, size + n * HEADER.size)
+        counted(source, target, kind, size, n)
         for kind, targets, n, size in sent
         for target in targets
     )
@@ -107,12 +107,6 @@ def _part(packed: bytes, row: int, rows: int) -> bytes:
     """What a row has of bytes that all have alike."""
     size = len(packed) // rows
     return packed[row * size : (row + 1) * size]
-
-
-@lru_cache(maxsize=1 << 10)
-def _named(kind: type[Message]) -> tuple[int, str]:
-    """The plane and name by which messages of a kind are counted."""
-    return int(kind.plane), kind_name(kind)
 
 
 _NO_USE = control.ResourceUse(0.0, 0, 0)

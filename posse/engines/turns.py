@@ -171,18 +171,6 @@ class CountedTurns(Turns):
                 of_kind[0] += 1
                 of_kind[1] += sent.payload_bytes
             times = 1 + self._turns[rank] + self._heard
-            yield report_of(
-                rank,
-                [
-                    Sent(control.Due, (COORDINATOR,), times, times * _DUE),
-                    *(Sent(kind, (COORDINATOR,), *counts) for kind, counts in by_kind.items()),
-                ],
-                pulls=account.pulls.astype("<i8").tobytes(),
-                activations=account.activations,
-                slots=account.slots,
-                regret={name: each.total for name, each in account.regret.items()},
-                curve={name: each.curve().tobytes() for name, each in account.regret.items()},
-                releases=account.releases,
-                log={},
-                rewards=account.rewards.astype("<f8").tobytes(),
-            )
+            due = Sent(control.Due, (COORDINATOR,), times, times * _DUE)
+            said = (Sent(kind, (COORDINATOR,), *counts) for kind, counts in by_kind.items())
+            yield report_of(rank, [due, *said], **account.measured())

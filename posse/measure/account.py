@@ -1,8 +1,11 @@
 """The record of what one agent did in one run, for its closing report in the lab."""
 
+import struct
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -56,14 +59,6 @@ class Account:
         """How often each arm was pulled."""
         return np.array(self._pulls, dtype=np.int64)
 
-    @property
-    def rewards(self) -> FloatArray:
-        """How many rewards of each arm the machine was given, and their sum; shape (arms, 2).
-
-        In the field nobody adds them up.
-        """
-        return np.array([self._given, self._earned], dtype=float).T
-
     def disclosed(self, release: Release) -> None:
         """Enter a release; equal releases share a row, to keep a long run's report small."""
         self._releases[release] = self._releases.get(release, 0) + 1
@@ -84,6 +79,22 @@ class Account:
             msgspec.structs.replace(release, times=times)
             for release, times in self._releases.items()
         ]
+
+    def measured(self) -> dict[str, Any]:
+        """What a closing report says of this account, by field."""
+        return {
+            "pulls": struct.pack(f"<{self.arms}q", *self._pulls),
+            "activations": self.activations,
+            "slots": self.slots,
+            "regret": {name: regret.total for name, regret in self.regret.items()},
+            "curve": {name: regret.packed() for name, regret in self.regret.items()},
+            "releases": self.releases,
+            "log": self.log,
+            "rewards": struct.pack(
+                f"<{2 * self.arms}d",
+                *chain.from_iterable(zip(self._given, self._earned, strict=True)),
+            ),
+        }
 
     def given(self, arms: tuple[int, ...], times: int, sums: FloatArray) -> None:
         """Add up `times` rewards of each of `arms`, by their sums, shape (len(arms),)."""

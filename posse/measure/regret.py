@@ -1,6 +1,8 @@
 """Regret over time; it needs known means, so only the lab has it."""
 
+from array import array
 from collections.abc import Callable
+from itertools import chain
 from typing import TypeVar
 
 import numpy as np
@@ -83,6 +85,10 @@ class Regret:
     def curve(self) -> FloatArray:
         """The breakpoints, shape (points, 3): time, activations, regret."""
         return np.array(self._points)
+
+    def packed(self) -> bytes:
+        """The bytes of `curve`."""
+        return array("d", chain.from_iterable(self._points)).tobytes()
 
 
 _SLOTS = 4096

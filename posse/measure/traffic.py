@@ -3,6 +3,7 @@
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final
 
@@ -24,6 +25,20 @@ _PER_E: Final = _PER_OCTAVE / math.log(2)
 """Buckets per factor of e."""
 _TOGETHER: Final = 1_024
 """Messages handed over whose sizes are measured at once."""
+
+
+@lru_cache(maxsize=1 << 10)
+def _named(kind: type[Message]) -> tuple[int, str]:
+    """The plane and name by which messages of a kind are counted."""
+    return int(kind.plane), kind_name(kind)
+
+
+def counted(
+    source: int, target: int, kind: type[Message], payload: int, messages: int = 1
+) -> LinkCount:
+    """Messages of one kind on a link, by the bytes of their payloads."""
+    frame = payload + messages * HEADER.size
+    return LinkCount(source, target, *_named(kind), messages, payload, frame)
 
 
 class _Count:
@@ -81,10 +96,9 @@ class Meter:
         self._count_handed()
         rows = [*self._added]
         for (source, target, kind), row in self._counted.items():
-            counts = row.messages, row.size - row.messages * HEADER.size, row.size
-            plane, name = int(kind.plane), kind_name(kind)
+            payload = row.size - row.messages * HEADER.size
             for receiver in target if isinstance(target, tuple) else (target,):
-                rows.append(LinkCount(source, receiver, plane, name, *counts))
+                rows.append(counted(source, receiver, kind, payload, row.messages))
         rows.sort()
         links = rows[:1]
         for last, link in pairwise(rows):
