@@ -44,7 +44,6 @@ from posse.protocol.machine import (
     AgentEvent,
     AgentMachine,
     Attest,
-    AwaitTurn,
     Broadcast,
     Disclose,
     Explore,
@@ -250,9 +249,9 @@ class AgentRun:
 
     def tell(  # noqa: PLR0912
         self, event: AgentEvent, now: float
-    ) -> ArmsOrder | AwaitTurn | Finish | None:
+    ) -> ArmsOrder | Finish | None:
         """Hand an event to the machine and carry out its effects; return its order, if any."""
-        order: ArmsOrder | AwaitTurn | Finish | None = None
+        order: ArmsOrder | Finish | None = None
         if not self.field:  # there no sum of rewards is kept that nothing noised
             self._add_up(event)
         effects = self._effects_of(event, now)
@@ -282,12 +281,11 @@ class AgentRun:
                 if type(message) not in self._agents_hear:
                     raise unheard_error(message, NEIGHBOURS, self._agents_hear)
                 self.endpoint.send_to_all(self._setup.neighbours, message, self.pace.now)
-            elif type(effect) is Pull or type(effect) is Explore or type(effect) is AwaitTurn:
+            elif type(effect) is Pull or type(effect) is Explore:
                 if order is not None:
                     raise two_orders_error(effect, order)
                 order = effect
-                if type(effect) is not AwaitTurn:
-                    self._check(effect)
+                self._check(effect)
             elif type(effect) is Disclose:
                 require_release(effect.release)
                 self.account.disclosed(effect.release)

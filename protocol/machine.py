@@ -7,13 +7,11 @@ A machine is handed events, each with the time at which it happened, and answers
 Every machine and every engine keeps these rules:
 
 1.  The first event is `Started`. No event follows `Finish`.
-2.  An agent has at most one order to its arms under way: `Pull`, `Explore` or `AwaitTurn`. A new
-    order replaces it. Replacing a `Pull` after its first pull is a `LocalProtocolError`.
+2.  An agent has at most one order to its arms under way: `Pull` or `Explore`. A new order replaces
+    it. Replacing a `Pull` after its first pull is a `LocalProtocolError`.
 3.  One `Pulled` answers a `Pull`. Any number of `Observed` answer an `Explore`, each with one or
     more whole activations, of which only the last may make the machine act: the engine asks
-    `lookahead` how far it may go. So an order costs one event per decision, not per pull. `Turn`
-    answers `AwaitTurn` when the agent is to act, and the machine answers it with another order; so
-    machines in one process can decide together.
+    `lookahead` how far it may go. So an order costs one event per decision, not per pull.
 4.  An exploring agent is given everything it has observed before it is given a message.
 5.  `now` is in the unit of the run's clock: rounds of the paper in expectation (`virtual`), slots
     (`slots`), seconds (`wall`). A machine never reads a clock.
@@ -25,7 +23,7 @@ Every machine and every engine keeps these rules:
 9.  State is plain data: numbers, arrays, tuples, and the noise sampler that the machine was given.
 
 Events and effects are msgspec structs because each message makes one or more, and making a frozen
-dataclass takes five times as long. Their kinds are told apart by `type(event) is Turn` where each
+dataclass takes five times as long. Their kinds are told apart by `type(event) is Pulled` where each
 frame or pull goes through: of a struct that is something else `isinstance` takes .09 µs, not .02.
 """
 
@@ -87,11 +85,6 @@ class Observed(msgspec.Struct, frozen=True):
 
 
 @final
-class Turn(msgspec.Struct, frozen=True):
-    """The turn of an agent that answered `AwaitTurn`; its machine must now order something."""
-
-
-@final
 class Received(msgspec.Struct, frozen=True):
     """A message arrived from `sender` (a rank, or `COORDINATOR`)."""
 
@@ -144,7 +137,7 @@ class TimerFired(msgspec.Struct, frozen=True):
     """To a coordinator's machine: its last `Timer` has run out."""
 
 
-AgentEvent = Started | Turn | Pulled | Observed | Received | PeerLost | Regrouped
+AgentEvent = Started | Pulled | Observed | Received | PeerLost | Regrouped
 """Events that an agent's machine may be handed."""
 
 ServerEvent = Started | Pulled | Received | PeerFinished | PeerLost | Regrouped | TimerFired
@@ -168,11 +161,6 @@ class Explore(msgspec.Struct, frozen=True):
     """Pull each of these arms once per activation until another order replaces this one."""
 
     arms: tuple[int, ...]
-
-
-@final
-class AwaitTurn(msgspec.Struct, frozen=True):
-    """The machine waits for nothing more and will order something at its next `Turn`."""
 
 
 @final
@@ -303,7 +291,6 @@ class Finish(msgspec.Struct, frozen=True):
 AgentEffect = (
     Pull
     | Explore
-    | AwaitTurn
     | Send
     | Broadcast
     | Disclose

@@ -40,17 +40,13 @@ _BEST = "posse_arena.best"
 
 @dataclass
 class TwoFaced:
-    """An agent that plays its role twice; `honest` are the neighbours that hear the true one.
-
-    `open`: what the liar's machine waits for besides messages, a turn, which it then shares.
-    """
+    """An agent that plays its role twice; `honest` are the neighbours that hear the true one."""
 
     truth: Any
     lie: Any
     honest: frozenset[int]
     others: frozenset[int]
     best: int
-    open: bool = False
     ended: bool = False
 
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
@@ -62,8 +58,6 @@ class TwoFaced:
 
     def _lied(self, event: AgentEvent, now: float) -> list[Any]:
         """What the lying machine sends; its orders are carried out at once, by invented rewards."""
-        if type(event).__name__ == "Turn" and not self.open:
-            return []
         try:
             done = list(self.lie.handle(event, now))
         except RemoteProtocolError:
@@ -72,7 +66,6 @@ class TwoFaced:
             raise
         told = (one for one in done if isinstance(one, Broadcast | Send) and not _to_server(one))
         effects = self._said(told, self.others)
-        self.open = any(type(one).__name__ == "AwaitTurn" for one in done)
         self.ended = any(isinstance(one, Finish) for one in done)
         for order in done:
             if isinstance(order, Pull):

@@ -13,7 +13,6 @@ from posse.arms.buffer import RewardBuffer
 from posse.clocks.pace import ArmsOrder, Pace, Paced
 from posse.protocol import control
 from posse.protocol.machine import (
-    AwaitTurn,
     Explore,
     Finish,
     Observed,
@@ -44,9 +43,7 @@ class ImmediatePace(Pace):
     @property
     def acts(self) -> bool:
         order = self.order
-        if order is None or type(order) is AwaitTurn:
-            return order is not None
-        return self._rewards.come(order)
+        return order is not None and self._rewards.come(order)
 
     @property
     def alarm(self) -> int | None:
@@ -61,9 +58,6 @@ class ImmediatePace(Pace):
             self._take(order)
 
     def step(self) -> None:
-        if type(self.order) is AwaitTurn:
-            self.order = None
-            self._take(self._ask())
         order = self.order
         if type(order) is Pull:
             if shortage := self._rewards.shortage(order.arms, order.times):
@@ -100,7 +94,7 @@ class ImmediatePace(Pace):
         self.stop(self.now)
         self._run.exhausted(shortage)
 
-    def _take(self, order: ArmsOrder | AwaitTurn | Finish | None) -> None:
+    def _take(self, order: ArmsOrder | Finish | None) -> None:
         if type(order) is Finish:
             self.stop(self.now)
         elif order is not None:

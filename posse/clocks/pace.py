@@ -14,7 +14,6 @@ from posse.protocol.arrays import FloatArray
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
 from posse.protocol.machine import (
     AgentEvent,
-    AwaitTurn,
     Explore,
     Finish,
     PeerLost,
@@ -22,7 +21,6 @@ from posse.protocol.machine import (
     Received,
     Regrouped,
     Started,
-    Turn,
 )
 from posse.protocol.message import Message
 
@@ -38,7 +36,7 @@ class Paced(Protocol):
         """The agent's account so far."""
         ...
 
-    def tell(self, event: AgentEvent, now: float) -> ArmsOrder | AwaitTurn | Finish | None:
+    def tell(self, event: AgentEvent, now: float) -> ArmsOrder | Finish | None:
         """Hand an event to the machine; return its order, if any."""
         ...
 
@@ -61,7 +59,7 @@ class Pace(ABC):
 
     def __init__(self, run: Paced) -> None:
         self.now = 0.0
-        self.order: ArmsOrder | AwaitTurn | None = None
+        self.order: ArmsOrder | None = None
         """The order that `step` carries out next."""
         self._run = run
         self._over = False
@@ -100,15 +98,8 @@ class Pace(ABC):
         """End the run at `now`."""
         self._over = True
 
-    def _ask(self) -> ArmsOrder | Finish | None:
-        """Give the machine its turn; return its order."""
-        order = self._run.tell(Turn(), self.now)
-        if type(order) is AwaitTurn:
-            raise LocalProtocolError("a machine answers Turn with AwaitTurn, not with an order")
-        return order
-
     @abstractmethod
-    def _take(self, order: ArmsOrder | AwaitTurn | Finish | None) -> None:
+    def _take(self, order: ArmsOrder | Finish | None) -> None:
         """Replace the order under way by the machine's new one, if any."""
 
 
@@ -122,7 +113,7 @@ class SharedPace(Pace):
             if (order := self._run.tell(event, now)) is not None:
                 self._take(order)
 
-    def _take(self, order: ArmsOrder | AwaitTurn | Finish | None) -> None:
+    def _take(self, order: ArmsOrder | Finish | None) -> None:
         if type(order) is Finish:
             self._over = True
         elif order is not None:

@@ -11,7 +11,6 @@ from posse.clocks.pace import ArmsOrder, Pace, Paced
 from posse.protocol import control
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
 from posse.protocol.machine import (
-    AwaitTurn,
     Explore,
     Finish,
     Observed,
@@ -135,7 +134,7 @@ class VirtualPace(Pace):
                 earned = self._rewards.sums(plan.order.arms, done)
                 self._run.account.given(plan.order.arms, done, earned)
 
-    def _commit(self, plan: _Plan, count: int) -> ArmsOrder | AwaitTurn | Finish | None:
+    def _commit(self, plan: _Plan, count: int) -> ArmsOrder | Finish | None:
         """Carry out the plan's first `count` activations, which ended by now."""
         order = plan.order
         self._run.account.pulled(order.arms, count, self.now)
@@ -144,9 +143,7 @@ class VirtualPace(Pace):
             return self._run.tell(Observed(order.arms, rewards), self.now)
         return self._run.tell(self._rewards.pull(order), self.now)
 
-    def _take(self, order: ArmsOrder | AwaitTurn | Finish | None) -> None:
-        if type(order) is AwaitTurn:
-            order = self._ask()
+    def _take(self, order: ArmsOrder | Finish | None) -> None:
         if order is None:
             return
         if self._plan is not None and type(self._plan.order) is Pull:

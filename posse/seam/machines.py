@@ -8,7 +8,6 @@ from posse.protocol.machine import (
     AgentEvent,
     AgentMachine,
     Attest,
-    AwaitTurn,
     Broadcast,
     Disclose,
     Dismiss,
@@ -36,7 +35,6 @@ from posse.protocol.machine import (
     Stopwatch,
     Timer,
     TimerFired,
-    Turn,
 )
 
 __all__ = [
@@ -47,7 +45,6 @@ __all__ = [
     "AgentEvent",
     "AgentMachine",
     "Attest",
-    "AwaitTurn",
     "Broadcast",
     "Disclose",
     "Dismiss",
@@ -75,5 +72,4 @@ __all__ = [
     "Stopwatch",
     "Timer",
     "TimerFired",
-    "Turn",
 ]

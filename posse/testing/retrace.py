@@ -36,7 +36,6 @@ from posse.hosts.spending import NOT_KEPT, Spending
 from posse.plan import Plan
 from posse.protocol.machine import (
     COORDINATOR,
-    AwaitTurn,
     Broadcast,
     Disclose,
     Finish,
@@ -64,7 +63,7 @@ Say = Callable[[str], None]
 _KEPT = 100_000
 """Most events that are remembered."""
 
-_NO_DECISION = (AwaitTurn, Disclose, Note, Stopwatch)
+_NO_DECISION = (Disclose, Note, Stopwatch)
 
 _DEEPEST = 2
 

@@ -6,9 +6,8 @@ import pytest
 
 from posse.clocks.immediate import SAY_EVERY, ImmediatePace, SlotPace, WallPace
 from posse.protocol.control import SlotReached
-from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
+from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.machine import (
-    AwaitTurn,
     Explore,
     Finish,
     Observed,
@@ -56,27 +55,6 @@ def test_a_pull_is_one_step_and_one_event(kind: str) -> None:
     assert not paced.under_way
     paced.message(NEWS, 0.0)
     assert run.kinds == ["Started", "Pulled"]
-
-
-@BOTH
-def test_who_is_ready_says_what_to_pull_when_it_is_its_turn(kind: str) -> None:
-    run = Run(script(AwaitTurn(), Pull((0,), 2), Finish("done")))
-    paced = pace(kind, run)
-    paced.start()
-    assert paced.order
-    assert run.kinds == ["Started"]
-    paced.step()
-    assert run.kinds == ["Started", "Turn", "Pulled"]
-    assert run.account.pulls.tolist() == [2, 0]
-    assert not paced.under_way
-
-
-@BOTH
-def test_who_is_ready_again_at_its_turn_is_stopped(kind: str) -> None:
-    paced = pace(kind, Run(lambda event: AwaitTurn()))
-    paced.start()
-    with pytest.raises(LocalProtocolError, match="answers Turn with AwaitTurn"):
-        paced.step()
 
 
 @BOTH

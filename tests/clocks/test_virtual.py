@@ -9,7 +9,7 @@ import pytest
 from posse.clocks.virtual import Activity, VirtualPace
 from posse.protocol.control import Due
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
-from posse.protocol.machine import AwaitTurn, Explore, Finish, Observed, Pull, Pulled, Received
+from posse.protocol.machine import Explore, Finish, Observed, Pull, Pulled, Received
 from posse_systems.rio2023.messages import Eliminated
 from tests.support.paced import Run, buffer, script
 
@@ -123,9 +123,3 @@ def test_an_order_that_the_rewards_do_not_suffice_for_ends_the_agent(order: Any)
     assert not paced.under_way
     paced.message(NEWS, 1e9)
     assert run.kinds.count("Received") == 0
-
-
-def test_who_is_ready_is_asked_at_once() -> None:
-    run = Run(script(AwaitTurn(), Pull((0,), 2), Finish("done")))
-    pace(run)
-    assert run.kinds == ["Started", "Turn"]

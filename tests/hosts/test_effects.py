@@ -15,7 +15,6 @@ from posse.protocol.machine import (
     Abort,
     AgentEffect,
     Attest,
-    AwaitTurn,
     Broadcast,
     Disclose,
     Dismiss,
@@ -42,7 +41,6 @@ NEITHER = [None, "Finish", Finish, 7]
 SERVER_ONLY = [Played((0,), (1.0,)), Dismiss(0, "silent"), Timer(1.0)]
 AGENT_ONLY = [
     Explore((0,)),
-    AwaitTurn(),
     Disclose(Release("laplace", 1.0, 1.0, 1.0, "")),
     Stopwatch("x", True),
     Attest(0, b""),

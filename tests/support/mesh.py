@@ -8,7 +8,6 @@ import numpy as np
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.machine import (
     AgentEffects,
-    AwaitTurn,
     Broadcast,
     Finish,
     PeerLost,
@@ -17,7 +16,6 @@ from posse.protocol.machine import (
     Received,
     Refuse,
     Started,
-    Turn,
 )
 from posse.topologies.graphs import Graph
 from posse_systems.dubey2020.agent import CooperativeAgent, SharedMeans
@@ -97,9 +95,6 @@ class Mesh:
 
     def _pull(self, rank: int) -> None:
         arm = self._orders.pop(rank)
-        if arm is None:
-            self._do(rank, self._agents[rank].handle(Turn(), 0.0))
-            return
         if len(self.choices[rank]) == self._losses.get(rank):
             self._gone += [(rank, to, None) for to in self._graph.neighbours[rank]]
             return
@@ -119,8 +114,6 @@ class Mesh:
     def _do(self, rank: int, effects: AgentEffects) -> None:
         for effect in effects:
             match effect:
-                case AwaitTurn():
-                    self._orders[rank] = None
                 case Pull(arms, _):
                     self._orders[rank] = arms[0]
                 case Broadcast(Bundle() as message):

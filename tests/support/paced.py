@@ -8,10 +8,10 @@ import numpy as np
 from posse.arms.buffer import RewardBuffer
 from posse.measure.account import Account
 from posse.protocol.arrays import FloatArray
-from posse.protocol.machine import AgentEvent, AwaitTurn, Explore, Finish, Pull
+from posse.protocol.machine import AgentEvent, Explore, Finish, Pull
 from posse.protocol.message import Message
 
-Answer = Callable[[AgentEvent], Pull | Explore | AwaitTurn | Finish | None]
+Answer = Callable[[AgentEvent], Pull | Explore | Finish | None]
 
 
 class Rising:
@@ -47,7 +47,7 @@ class Run:
         self._answer = answer
         self._acts_at = acts_at
 
-    def tell(self, event: AgentEvent, now: float) -> Pull | Explore | AwaitTurn | Finish | None:
+    def tell(self, event: AgentEvent, now: float) -> Pull | Explore | Finish | None:
         self.told.append((event, now))
         return self._answer(event)
 

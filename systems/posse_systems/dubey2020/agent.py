@@ -58,7 +58,6 @@ from posse.seam.machines import (
     AgentEffect,
     AgentEffects,
     AgentEvent,
-    AwaitTurn,
     Broadcast,
     Disclose,
     Finish,
@@ -69,13 +68,11 @@ from posse.seam.machines import (
     Received,
     Refuse,
     Started,
-    Turn,
 )
 from posse.seam.messages import (
     BoolArray,
     FloatArray,
     IntArray,
-    LocalProtocolError,
     RemoteProtocolError,
     Variant,
 )
@@ -98,9 +95,6 @@ LARGEST_REWARD: Final = 1e12
 """Larger rewards are refused as infinite: the honest ones would be lost in a sum with them."""
 
 
-_AWAIT_TURN: Final[AgentEffects] = (AwaitTurn(),)
-
-
 @dataclass(slots=True)
 class CooperativeAgent:
     """One agent in lockstep with its neighbours (Algorithms 1 and 2; Algorithm 3).
@@ -115,7 +109,6 @@ class CooperativeAgent:
     flood: Flood
     corruption: Corruption | None = None
     waiting: bool = False
-    due: bool = False
 
     @property
     def awaited(self) -> int:
@@ -128,12 +121,10 @@ class CooperativeAgent:
 
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
         """Go one step through the slot; see `posse.protocol.machine` for what may come when."""
-        if type(event) is Turn:
-            return self._act()
         if type(event) is Pulled:
             return self._learn(event.arms[0], float(event.sums[0]))
         if type(event) is Started:
-            return self._go_on()
+            return self._act()
         if type(event) is PeerLost:
             self.flood.lose(event.peer)
         elif type(event) is Received and isinstance(event.message, Bundle):
@@ -141,16 +132,10 @@ class CooperativeAgent:
         else:
             refused = event.message if isinstance(event, Received) else event
             raise RemoteProtocolError("out-of-turn", type(refused).__name__)
-        return self._go_on() if self.waiting and self.flood.complete else ()
-
-    def _go_on(self) -> AgentEffects:
-        self.waiting, self.due = False, True
-        return _AWAIT_TURN
+        return self._act() if self.waiting and self.flood.complete else ()
 
     def _act(self) -> AgentEffects:
-        if not self.due:
-            raise LocalProtocolError("it was given a turn that it did not ask for")
-        self.due, flood = False, self.flood
+        self.waiting, flood = False, self.flood
         if flood.slot and flood.neighbours:
             self.learner.hear(flood.merge(self.learner))
         flood.begin_slot()
@@ -172,7 +157,7 @@ class CooperativeAgent:
         if flood.slot == self.horizon:
             return [*effects, *self._closing(), Finish("horizon", self.learner.answer())]
         self.waiting = not flood.complete
-        return effects if self.waiting else [*effects, *self._go_on()]
+        return effects if self.waiting else [*effects, *self._act()]
 
     def _closing(self) -> list[AgentEffect]:
         """For the lab: duplicates, and messages and delays by distance."""
