@@ -102,8 +102,9 @@ class Conductor(RunClock):
         return True
 
     def move(self, now: float) -> None:
-        """Come to this time, where arrays move all agents."""
+        """Come to this time, where arrays move all agents and nobody is asked."""
         self._now = now
+        self._owed.clear()
 
     def forget(self, agent: int) -> None:
         """Drop an agent that will not act again, with the answers that it owes."""
