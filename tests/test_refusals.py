@@ -108,7 +108,7 @@ def small(system: str, extra: dict[str, Any]) -> Plan:
 
 @pytest.mark.filterwarnings("ignore:overflow encountered", "ignore:invalid value encountered")
 @pytest.mark.parametrize("name", PLANS)
-@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_what_is_refused_changes_nothing(name: str, data: st.DataObject) -> None:
     found = moments(name)

@@ -35,12 +35,6 @@ def test_the_total_is_the_sum_over_pulls(orders: list[tuple[tuple[int, ...], int
     assert (np.diff(curve, axis=0) >= 0).all()
 
 
-def test_the_best_arm_costs_nothing() -> None:
-    regret = Regret(ArmCosts(MEANS))
-    regret.pulled((1,), 1000, 1000, 5.0)
-    assert regret.total == 0.0
-
-
 def test_a_long_curve_stays_short_and_near_the_truth() -> None:
     regret = Regret(ArmCosts(MEANS))
     truth = [(0.0, 0.0)]
@@ -67,7 +61,23 @@ def test_merge_adds_agents_on_one_axis() -> None:
     assert by_rounds == [[0.0, 0.0], [25.0, 2.5], [30.0, 9.0]]
 
 
-def test_an_agent_that_stopped_early_keeps_its_regret() -> None:
-    short = np.array([[0.0, 0, 0], [1.0, 1, 2.0]])
-    long = np.array([[0.0, 0, 0], [4.0, 4, 0.0]])
-    assert merge([short, long], by_time=True, points=4)[-1] == [4.0, 2.0]
+steps = st.lists(
+    st.tuples(st.floats(0.1, 9), st.integers(1, 9), st.floats(0, 5)), min_size=1, max_size=5
+)
+
+
+@given(st.lists(steps, min_size=1, max_size=4), st.integers(1, 20), st.booleans())
+def test_merged_curves_are_what_all_agents_have_by_then(
+    agents: list[list[tuple[float, int, float]]], points: int, by_time: bool
+) -> None:
+    """Who stopped early keeps its regret and its activations."""
+    curves = [np.vstack(([0, 0, 0], np.cumsum(rows, axis=0))) for rows in agents]
+    merged = np.array(merge(curves, by_time, points))
+    assert merged.shape == (points + 1, 2)
+    end = [curve[-1] for curve in curves]
+    last = max(at for at, _, _ in end) if by_time else sum(count for _, count, _ in end)
+    assert merged[-1] == pytest.approx([last, sum(cost for _, _, cost in end)])
+    assert (np.diff(merged, axis=0) >= -1e-9).all()
+    for at, cost in merged if by_time else ():
+        known = sum(float(np.interp(at, curve[:, 0], curve[:, 2])) for curve in curves)
+        assert cost == pytest.approx(known)

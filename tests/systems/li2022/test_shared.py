@@ -16,7 +16,7 @@ def noise(agents=8, epsilon=0.5, delta=1e-6, honest=0.5, precision=16):
     return SharedNoise(agents, epsilon, delta, honest, precision)
 
 
-@settings(max_examples=8)
+@settings(max_examples=4)
 @given(st.floats(0.1, 4.0), st.floats(-9.0, -3.0).map(lambda log: 10**log))
 def test_the_honest_shares_alone_cost_epsilon_and_hardly_less(epsilon, delta):
     shared = noise(epsilon=epsilon, delta=delta)
