@@ -1,6 +1,8 @@
 """Shamir's sharing against published vectors, and what too few shares tell."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from posse.protocol.sharing import (
     ORDER,
@@ -36,30 +38,35 @@ def test_two_of_the_rfcs_shares_give_its_secret_and_the_third_share(two):
         assert share == (SECRET + SLOPE * place) % ORDER
 
 
-def test_a_polynomial_of_any_degree_is_found_by_its_values():
-    coefficients = [derived(bytes(32), n, 1) for n in range(7)]
-
-    def value(place):
-        return sum(c * pow(place, k, ORDER) for k, c in enumerate(coefficients)) % ORDER
-
-    places = [place_of(n) for n in range(5)] + [place_of_point(n) for n in range(2)]
-    values = {place: value(place) for place in places}
-    for place in (0, 77, 2**40):
-        assert interpolated(values, place) == value(place)
-    more = values | {place_of(9): value(place_of(9))}
-    assert interpolated(more, 0) == coefficients[0]
-
-
-def test_one_value_too_few_fits_every_secret():
-    """For each secret there is a last value with which the others give it."""
-    values = {place_of(n): derived(bytes(32), n, 1) for n in range(4)}
-    for secret in (0, 1, SECRET):
-        last = interpolated({0: secret, **values}, place_of(4))
-        assert interpolated({**values, place_of(4): last}, 0) == secret
-
-
 def test_numbers_are_packed_and_derived_apart():
     numbers = [0, 1, ORDER - 1]
     assert unpack(pack(numbers)) == numbers
     assert len({derived(bytes(32), owner, n) for owner in range(3) for n in range(3)}) == 9
     assert derived(bytes(32), 0, 0) != derived(bytes([1] * 32), 0, 0)
+
+
+numbers = st.integers(0, ORDER - 1)
+
+
+@given(st.lists(numbers, min_size=1, max_size=7), st.integers(0, 2), st.integers(0, 2**40))
+def test_a_polynomial_of_any_degree_is_found_by_its_values(
+    coefficients: list[int], public: int, place: int
+) -> None:
+    def value(at: int) -> int:
+        return sum(c * pow(at, k, ORDER) for k, c in enumerate(coefficients)) % ORDER
+
+    count = len(coefficients)
+    places = [place_of_point(n) for n in range(public)] + [place_of(n) for n in range(count)]
+    for known in (places[:count], places):  # more than are needed do no harm
+        values = {at: value(at) for at in known}
+        assert interpolated(values, 0) == coefficients[0]
+        assert interpolated(values, place) == value(place)
+
+
+@given(st.lists(numbers, min_size=1, max_size=5), numbers)
+def test_one_value_too_few_fits_every_secret(known: list[int], secret: int) -> None:
+    """For each secret there is a last value with which the others give it."""
+    values = {place_of(n): value for n, value in enumerate(known)}
+    missing = place_of(len(known))
+    last = interpolated({0: secret, **values}, missing)
+    assert interpolated({**values, missing: last}, 0) == secret
