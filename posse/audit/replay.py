@@ -4,10 +4,13 @@ A first run draws its noise by the field's class, and each noisy number is kept.
 the numbers of the first, whatever its rewards are.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from random import Random
+from time import monotonic
 from typing import Any
 
 import msgspec
@@ -16,22 +19,37 @@ from numpy.typing import NDArray
 
 from posse.arms import Arms, ArmsContext, ArmsSpec, base
 from posse.arms.live import rehearsed
+from posse.arms.python import Python
 from posse.audit.law import Draw
 from posse.audit.neighbours import TooLong
-from posse.audit.view import Adversary, EnoughSeen
+from posse.audit.view import PLACE, Adversary, EnoughSeen, digest_of
 from posse.coordinator.host import CoordinatorHost
+from posse.durable.ledger import Ledger
 from posse.engines import memory
-from posse.errors import PosseError, RunFailed
+from posse.errors import ArmsError, PosseError, RunFailed
+from posse.gates import files
 from posse.hosts.effects import HostEffect
-from posse.hosts.sources import FeaturesOf
-from posse.hosts.spending import Spending, keep_none
+from posse.hosts.sources import SECRET_BITS, FeaturesOf, Sources
+from posse.hosts.spending import (
+    NOT_KEPT,
+    LedgerHeads,
+    RowsByArm,
+    Spending,
+    SpendingRequest,
+    keep_none,
+)
 from posse.plan import Plan
 from posse.protocol.arrays import BoolArray, FloatArray, IntArray
-from posse.protocol.message import Plane
+from posse.protocol.control import HEAD_BYTES
+from posse.protocol.machine import peer_name
+from posse.protocol.masking import PublicKey
+from posse.protocol.message import Plane, kind_name
 from posse.protocol.noise import Noise
 from posse.protocol.privacy import AdversaryView, Release
-from posse.protocol.wire import read_header
-from posse.wire.sources import of_this_machine
+from posse.protocol.signing import Signer, public_of
+from posse.protocol.wire import HEADER, read_header
+from posse.wire.sources import SignerOf, of_this_machine
+from posse.wire.world import World
 
 _EVERYTHING = 1 << 20
 """Messages and frames of a run that are compared."""
@@ -42,6 +60,9 @@ _FAR = 5.0
 _FURTHER, _FEW_PULLS, _MOST_PULLS = 4, 1_000, 1 << 24
 """A run on other rewards is cut where an agent pulls this many times more than in any run on the
 run file's own, and these few; and any run at this many pulls. Equal arms are never told apart."""
+
+_KEY = msgspec.msgpack.encode(kind_name(PublicKey))
+"""What the content of a frame with a key for masks begins with."""
 
 _UNBOUNDED = 1e6
 """What is added to a reward that has no bound."""
@@ -104,6 +125,23 @@ def first_arm(rank: int, arm: int, rewards: FloatArray, places: IntArray) -> Flo
 def other_arms(rank: int, arm: int, rewards: FloatArray, places: IntArray) -> FloatArray:
     """The reverse of `first_arm`, for every other agent."""
     return np.full(len(places), float((arm == 0) == rank % 2))
+
+
+class _Still(World):
+    """This machine, but that no time passes: no claim covers how long the arms of a run take."""
+
+    monotonic_ns = staticmethod(lambda: 0)
+    wall = staticmethod(lambda: 0.0)
+
+
+def _signer(agents: int, name: bytes) -> Signer:
+    """One key for all agents: what they sign is compared, not whether it is refused."""
+    secret = bytes(32)
+    return Signer(secret, dict.fromkeys(range(agents), public_of(secret)), name)
+
+
+class TimeUpError(PosseError):
+    """Ends runs when the time given to them is over."""
 
 
 class ApartError(PosseError):
@@ -181,6 +219,7 @@ class _CanaryArms(Arms):
     clip: tuple[float, float]
     become: Rewards
     most: int
+    require_time: Callable[[], None]
     used: dict[int, int] = field(default_factory=dict)
     pulls: list[tuple[int, int]] = field(default_factory=list)
     simulated = False
@@ -195,6 +234,7 @@ class _CanaryArms(Arms):
 
     def draw(self, arm: int, count: int) -> FloatArray:
         self._within(count)
+        self.require_time()
         drawn = self.inner.draw(arm, count).astype(float)
         first = self.used.get(arm, 0)
         self.used[arm] = first + len(drawn)
@@ -214,13 +254,31 @@ class _CanaryArms(Arms):
         return self.inner.remaining(arm)
 
 
+@dataclass
 class _Entered(Spending):
-    """The ledger of an agent of the field, which knows how many rewards were used."""
+    """The ledger of an agent of the field, which knows how many rewards were used.
 
-    rewards = 0
+    `kept` is one on disk, if agents have keys.
+    """
+
+    kept: Spending = NOT_KEPT
+    rewards: int = 0
+
+    def begin(self, task: SpendingRequest, arms: Arms) -> tuple[int, RowsByArm]:
+        return self.kept.begin(task, arms)
 
     def uses(self, pulls: NDArray[np.int64]) -> None:
         self.rewards = int(pulls.sum())
+        self.kept.uses(pulls)
+
+    def tell(self, salt: bytes, *, really: bool) -> LedgerHeads | None:
+        return self.kept.tell(salt, really=really)
+
+    def end(self, spent: float | None) -> str:
+        return self.kept.end(spent)
+
+    def leave(self) -> None:
+        self.kept.leave()
 
     def require(self, arms: _CanaryArms) -> None:
         """`ApartError` unless it knows of all rewards that these arms gave."""
@@ -235,7 +293,8 @@ class _Entered(Spending):
 class CoupledRun:
     """One run: what the adversary saw, all draws by agent, who used which rewards, the ledgers.
 
-    Of a run that was cut (`cut`), what was seen before, without counts and ledgers.
+    Of a run that was cut (`cut`), what was seen before, without counts and ledgers. `secrets`: how
+    many were asked of the operating system; `keys`: how many keys for masks agents told.
     """
 
     number: int
@@ -244,6 +303,8 @@ class CoupledRun:
     used: dict[int, dict[int, int]]
     ledgers: list[list[Release]]
     cut: bool = False
+    secrets: int = 0
+    keys: int = 0
 
     @property
     def draws(self) -> list[Draw]:
@@ -267,9 +328,12 @@ class Coupler:
 
     `runs` counts them, `cut` those that were cut; `pulls`: the most of an agent on the run file's
     own rewards. `field`: hosts are those of the field. `lost`: an agent lost after this many
-    frames. `own_arms`: rewards are the run file's own, untouched. `forge`: what
+    frames. `own_arms`: rewards are the run file's own, untouched; `named` makes the object of an
+    agent's own arms, by its rank, which names persons. `forge`: what
     arrives of a frame; a run may stand still then, or after a loss. `further`: a run on other
     rewards is cut where an agent pulls this many times more. `frames`: those of the last run.
+    `keyed`: agents sign, and tell where their ledgers are, which are made in the folder `ledgers`
+    unless they stand beside logs. `until`: when runs end by `TimeUpError`, by the steady clock.
     """
 
     plan: Plan
@@ -281,9 +345,13 @@ class Coupler:
     field: bool = False
     lost: tuple[int, int] | None = None
     own_arms: bool = False
+    named: Callable[[int], Any] | None = None
     forge: Forge | None = None
     further: int = _FURTHER
     frames: int = 0
+    keyed: bool = False
+    ledgers: Path | None = None
+    until: float = math.inf
 
     def first(
         self, number: int, rewards: Rewards = as_drawn, features: Features = as_seen
@@ -302,7 +370,9 @@ class Coupler:
         for source, before in zip(other.noise, run.noise, strict=False):
             source.draws += before.draws[len(source.draws) :]
         cut = run.cut or other.cut
-        for name in ours.keys() & theirs.keys() if cut else {**ours, **theirs}:
+        names = ours.keys() & theirs.keys() if cut else {**ours, **theirs}
+        # whatever differs moves what comes later to other places
+        for name in sorted(names, key=lambda name: name.startswith(PLACE)):
             if not np.array_equal(
                 ours.get(name, _MISSING), theirs.get(name, _MISSING), equal_nan=True
             ):
@@ -311,80 +381,21 @@ class Coupler:
                 )
         return other
 
+    def require_time(self) -> None:
+        """`TimeUpError` when its time is over."""
+        if monotonic() > self.until:
+            raise TimeUpError
+
     def _carry_out(
         self, number: int, before: CoupledRun | None, rewards: Rewards, features: Features
     ) -> CoupledRun:
-        plan = in_field(self.plan) if self.field else self.plan
-        adversary = Adversary(plan, self.sees, 0, self.watched, most=_EVERYTHING, exact=True)
-        noise: list[CoupledNoise] = []
-        arms: dict[int, _CanaryArms] = {}
-        # no claim covers how long the arms of a run on the wall clock take
-        here = replace(of_this_machine(lambda: 0), clock=lambda: 0)
-        most = _MOST_PULLS
-        if self.pulls and rewards is not as_drawn:
-            most = min(most, self.further * self.pulls + _FEW_PULLS)
+        self.require_time()
+        if self.ledgers is not None:
+            files.remove_folder(self.ledgers)
+            files.make_folder(self.ledgers)
+        return _Within(self, number, before, rewards, features).run()
 
-        def draws() -> Noise:
-            rank = len(noise)
-            kept = None
-            if before is not None:
-                kept = before.noise[rank].draws if rank < len(before.noise) else []
-            noise.append(CoupledNoise(here.noise(), rank, kept))
-            return noise[-1]
-
-        def build(spec: ArmsSpec, context: ArmsContext) -> Arms:
-            clip = getattr(spec, "clip", None) or (0.0, 1.0)
-            inner = rehearsed(spec, context)
-            own = _CanaryArms(inner, context.rank, spec.unit_interval, clip, rewards, most)
-            return arms.setdefault(context.rank, own)
-
-        chance = Random(number)  # of the field's keys and choices, so that they repeat
-        sources = replace(
-            here,
-            noise=draws,
-            real_noise=not self.field,
-            randbits=chance.getrandbits,
-            features=partial(_seen_as, features),
-        )
-        entered: dict[int, _Entered] = {}
-
-        def spend(spec: ArmsSpec, folder: str, rank: int) -> Spending:
-            return entered.setdefault(rank, _Entered())
-
-        def hear(source: int | None, target: int | None, frame: bytes) -> None:
-            known = entered.get(-1 if source is None else source)
-            if known is not None and read_header(frame).plane != Plane.CONTROL:
-                known.require(arms[source or 0])
-            adversary(source, target, frame)
-
-        if not self.own_arms:
-            sources = replace(sources, arms=build, entering=keep_none, spending=spend)
-        ledgers: list[list[Release]] = []
-        cut, self.frames = False, 0
-        try:
-            ledgers = memory.run(
-                plan,
-                number,
-                tap=hear,
-                sources=sources,
-                meddle=self._meddle,
-            ).ledgers
-        except (EnoughSeen, TooLong):
-            cut = True
-        except RunFailed:
-            if self.lost is None and self.forge is None:
-                raise
-            cut = True
-        self.runs += 1
-        self.cut += cut
-        used = {rank: own.used for rank, own in arms.items()}
-        if rewards is as_drawn:
-            self.pulls = max([self.pulls, *(sum(own.values()) for own in used.values())])
-        pulls = {rank: own.pulls for rank, own in arms.items()}
-        numbers = adversary.numbers if cut else adversary.collect(pulls)
-        return CoupledRun(number, numbers, noise, used, ledgers, cut)
-
-    def _meddle(
+    def meddle(
         self, host: CoordinatorHost, source: int, target: int, frame: bytes
     ) -> tuple[bytes, Sequence[HostEffect]]:
         """Lose an agent and forge frames, as is asked for, where the run can go on."""
@@ -404,3 +415,132 @@ class Coupler:
             f"; {self.cut:,} of {self.runs:,} runs were cut, as an agent pulled {self.further} "
             "times as often as on the run file's own rewards: nothing later was looked at"
         )
+
+
+@dataclass
+class _Within:
+    """One run of a coupler: what it is handed for the world, and what is seen of it."""
+
+    coupler: Coupler
+    number: int
+    before: CoupledRun | None
+    rewards: Rewards
+    features: Features
+    noise: list[CoupledNoise] = field(default_factory=list)
+    arms: dict[int, _CanaryArms] = field(default_factory=dict)
+    entered: dict[int, _Entered] = field(default_factory=dict)
+    secrets: int = 0
+    keys: int = 0
+
+    def __post_init__(self) -> None:
+        coupler = self.coupler
+        self.chance = Random(self.number)
+        self.plan = in_field(coupler.plan) if coupler.field else coupler.plan
+        self.adversary = Adversary(
+            self.plan, coupler.sees, 0, coupler.watched, most=_EVERYTHING, exact=True
+        )
+        sign: SignerOf = _signer if coupler.keyed else lambda agents, name: None
+        self.here = of_this_machine(lambda: 0, signer=sign, world=_Still())
+
+    def run(self) -> CoupledRun:
+        """Carry it out."""
+        coupler = self.coupler
+        ledgers: list[list[Release]] = []
+        cut, coupler.frames = False, 0
+        try:
+            ledgers = memory.run(
+                self.plan,
+                self.number,
+                tap=self.hear,
+                sources=self.sources(),
+                meddle=coupler.meddle,
+            ).ledgers
+        except (EnoughSeen, TooLong):
+            cut = True
+        except (RunFailed, ArmsError):
+            if coupler.lost is None and coupler.forge is None and not coupler.own_arms:
+                raise
+            cut = True
+        coupler.runs += 1
+        coupler.cut += cut
+        used = {rank: own.used for rank, own in self.arms.items()}
+        if self.rewards is as_drawn:
+            coupler.pulls = max([coupler.pulls, *(sum(own.values()) for own in used.values())])
+        pulls = {rank: own.pulls for rank, own in self.arms.items()}
+        numbers = self.adversary.numbers if cut else self.adversary.collect(pulls)
+        for rank, ledger in self.entered.items() if coupler.keyed and not cut else ():
+            # what it tells before the next run is of all that this one entered
+            if (told := ledger.tell(bytes(HEAD_BYTES), really=True)) is not None:
+                numbers[f"what {peer_name(rank)}'s ledger tells later"] = digest_of(told[2])
+        asked = self.secrets, self.keys
+        return CoupledRun(self.number, numbers, self.noise, used, ledgers, cut, *asked)
+
+    def sources(self) -> Sources:
+        """Time, chance and rewards, which repeat."""
+        coupler = self.coupler
+        sources = replace(
+            self.here,
+            noise=self.draws,
+            real_noise=not coupler.field,
+            randbits=self.randbits,
+            features=partial(_seen_as, self.features),
+            entering=keep_none,
+            spending=self.spend,
+        )
+        if coupler.own_arms and coupler.named is None:
+            return sources
+        return replace(sources, arms=self.build)
+
+    def randbits(self, bits: int) -> int:
+        """Random bits for the field's keys and choices, which repeat."""
+        self.secrets += bits >= SECRET_BITS
+        return self.chance.getrandbits(bits)
+
+    def draws(self) -> Noise:
+        """The noise of the next agent."""
+        rank, kept = len(self.noise), None
+        if self.before is not None:
+            kept = self.before.noise[rank].draws if rank < len(self.before.noise) else []
+        self.noise.append(CoupledNoise(self.here.noise(), rank, kept))
+        return self.noise[-1]
+
+    def build(self, spec: ArmsSpec, context: ArmsContext) -> Arms:
+        """An agent's arms."""
+        coupler, most = self.coupler, _MOST_PULLS
+        if coupler.named is not None:
+            target, none = coupler.named(context.rank), np.zeros(spec.arm_count(), dtype=np.int64)
+            return Python(target, "arms", None, context.owner, none, context.persons)
+        if coupler.pulls and self.rewards is not as_drawn:
+            most = min(most, coupler.further * coupler.pulls + _FEW_PULLS)
+        clip = getattr(spec, "clip", None) or (0.0, 1.0)
+        own = _CanaryArms(
+            rehearsed(spec, context),
+            context.rank,
+            spec.unit_interval,
+            clip,
+            self.rewards,
+            most,
+            coupler.require_time,
+        )
+        return self.arms.setdefault(context.rank, own)
+
+    def spend(self, spec: ArmsSpec, folder: str, rank: int) -> Spending:
+        """An agent's ledger."""
+        coupler = self.coupler
+        if rank not in self.entered:
+            kept = NOT_KEPT
+            if coupler.own_arms:
+                kept = self.here.spending(spec, folder, rank)
+            elif coupler.ledgers is not None:
+                kept = Ledger(coupler.ledgers / f"{rank}.ledger", None, self.here.wall)
+            self.entered[rank] = _Entered(kept)
+        return self.entered[rank]
+
+    def hear(self, source: int | None, target: int | None, frame: bytes) -> None:
+        """Take a frame that was sent."""
+        self.coupler.require_time()
+        self.keys += frame.startswith(_KEY, HEADER.size + 1)
+        known, own = self.entered.get(-1 if source is None else source), self.arms.get(source or 0)
+        if known is not None and own is not None and read_header(frame).plane != Plane.CONTROL:
+            known.require(own)
+        self.adversary(source, target, frame)

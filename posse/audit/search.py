@@ -7,13 +7,15 @@ of one pull with its features; the rewards of one person. Then
 
 - every byte of every frame that the adversary sees must be the same, posse's own messages too, but
   for fields that are declared to follow rewards (`Message.follows`);
-- what differs costs no more than is claimed of it, by the noise that was asked for;
+- what differs costs no more than is claimed of it, by the noise that was asked for, and in all runs
+  over a log no more than its ledger allows;
 - what leaves an agent of the field follows from rewards that its ledger knows of;
 - a message whose proof was forged (`Message.proof`) is refused.
 
 What is found is a proof, by two runs that anybody can repeat from the number.
 """
 
+import math
 import tempfile
 from collections import Counter
 from contextlib import suppress
@@ -22,25 +24,23 @@ from functools import partial
 from pathlib import Path
 from random import Random
 from time import monotonic
-from typing import Any
 
 import msgspec
 import numpy as np
 
-from posse.arms.csv import CsvArms
 from posse.audit.canaries import cost_of
+from posse.audit.owned import Owned
 from posse.audit.replay import (
     ApartError,
     CoupledRun,
     Coupler,
     Features,
     Rewards,
-    in_field,
+    TimeUpError,
 )
 from posse.engines.start.pool import on_all_cores
 from posse.engines.start.room import cores
-from posse.errors import PosseError, RunFailed
-from posse.gates import files
+from posse.errors import PosseError
 from posse.gates.decode import unpacked
 from posse.measure.numbers import number as in_words
 from posse.plan import Plan, decode_plan
@@ -49,7 +49,6 @@ from posse.protocol.machine import COORDINATOR, peer_name
 from posse.protocol.message import Plane, kind_name
 from posse.protocol.privacy import AdversaryView, OneRecord
 from posse.protocol.wire import HEADER, read_header
-from posse.spec.privacy import PrivacySpec
 from posse.system.record import LabOnly
 
 BUDGET = 20.0
@@ -62,8 +61,8 @@ _FEW = 100
 """Tries below which a search says that it was short: each is made whole, however long it takes."""
 
 _CLOSE = 1 + 1e-6
-_MOST_ROWS = 4_000
-"""Rows of an arm in a drawn log, in which each person has about three times what may be used."""
+_SHM = Path("/dev/shm")
+"""Where files are in memory, on Linux: a ledger is written before each message."""
 
 
 class SearchOutcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -147,24 +146,35 @@ def search(
 def carry_out(task: SearchTask, most: int = 1 << 40) -> SearchOutcome:
     """Carry out a task, at most this many tries."""
     plan = decode_plan(task.document)
-    hunt = Hunt(plan, task.sees, task.claimed, task.delta, task.watched)
     begun = monotonic()
-    for seed in range(task.first, task.first + most * task.stride, task.stride):
-        if hunt.violations or monotonic() - begun > task.seconds:
-            break
-        hunt.try_one(seed)
+    until = begun + task.seconds
+    with (
+        tempfile.TemporaryDirectory("", "posse-audit-", _SHM if _SHM.is_dir() else None) as folder,
+        suppress(TimeUpError),
+    ):
+        hunt = Hunt(plan, task.sees, task.claimed, task.delta, Path(folder), task.watched, until)
+        for seed in range(task.first, task.first + most * task.stride, task.stride):
+            if hunt.violations:
+                break
+            hunt.try_one(seed)
     return hunt.found(monotonic() - begun)
 
 
 @dataclass
 class Hunt:
-    """Tries of one plan against a claim of (claimed, delta), one after another."""
+    """Tries of one plan against a claim of (claimed, delta), one after another.
+
+    A try ends by `TimeUpError` when it is `until`, by the steady clock. In `folder` are the logs
+    and ledgers of one run after another, under the same names.
+    """
 
     plan: Plan
     sees: AdversaryView
     claimed: float
     delta: float
+    folder: Path
     watched: int = 1
+    until: float = math.inf
     tries: int = 0
     runs: int = 0
     dearest: float = 0.0
@@ -189,7 +199,7 @@ class Hunt:
         """Carry out the try of this number."""
         drawn = _Drawn(self, Random(seed), seed)
         if not self.tries:  # how long a run is on the run file's own rewards
-            own = Coupler(self.plan, self.sees, self.watched)
+            own = Coupler(self.plan, self.sees, self.watched, until=self.until)
             self.asks = bool(own.first(_FIRST - 1).draws)
             self.most_pulls, self.frames = own.pulls, own.frames
         self.tries += 1
@@ -226,12 +236,15 @@ class _Drawn:
             return
         in_the_field = not isinstance(system.field, LabOnly) and chance.random() < 0.4
         persons = not isinstance(system.field, LabOnly) and not system.shares_arms
-        if persons and chance.random() < 0.15:
-            self._person_of_log()
+        if persons and chance.random() < 0.2:
+            self._owned()
             return
         coupler = Coupler(plan, hunt.sees, hunt.watched, field=in_the_field, further=2)
-        coupler.pulls = hunt.most_pulls
+        coupler.pulls, coupler.until = hunt.most_pulls, hunt.until
         self._note("the field's hosts" if in_the_field else "the lab's hosts")
+        if in_the_field and persons and not plan.spec.privacy.person and chance.random() < 0.5:
+            self._note("keys and ledgers")
+            coupler.keyed, coupler.ledgers = True, hunt.folder / "ledgers"
         if system.loss.effect and chance.random() < 0.35:
             coupler.plan = _going_on(plan)
             rank = chance.randrange(plan.spec.agents.count)
@@ -243,6 +256,10 @@ class _Drawn:
         if in_the_field and asks and not any(source.draws for source in run.noise):
             hunt.violations.append(
                 f"agents of the field ask their source of noise for nothing ({self.says})"
+            )
+        if in_the_field and run.secrets < run.keys:
+            hunt.violations.append(
+                f"agents of the field ask for no keys of their masks ({self.says})"
             )
         change = chance.random()
         if change < 0.4 or not run.used:
@@ -335,9 +352,17 @@ class _Drawn:
         )
         self._judge(one, other, f"{peer_name(rank)}'s pull {slot + 1}", self.hunt.claimed)
 
-    def _judge(self, one: CoupledRun, other: CoupledRun, what: str, claimed: float) -> None:
+    def _judge(
+        self,
+        one: CoupledRun,
+        other: CoupledRun,
+        what: str,
+        claimed: float,
+        delta: float | None = None,
+    ) -> None:
         hunt = self.hunt
-        cost = cost_of(hunt.plan.claim.honest, one, other, hunt.delta)
+        at = hunt.delta if delta is None else delta
+        cost = cost_of(hunt.plan.claim.honest, one, other, at)
         hunt.dearest = max(hunt.dearest, cost.epsilon / claimed if claimed else 0.0)
         if cost.epsilon > claimed * _CLOSE:
             hunt.violations.append(
@@ -345,46 +370,24 @@ class _Drawn:
                 f"{claimed:.4g} is claimed ({self.says})"
             )
 
-    def _person_of_log(self) -> None:
-        """A log of persons with more rows than may be used, and the field's own ledger."""
-        chance, hunt = self.chance, self.hunt
-        plan, most = hunt.plan, chance.choice((1, 1, 2, 3))
-        claim = plan.reward_claim
+    def _owned(self) -> None:
+        """Rewards that have owners, and the field's own ledgers."""
+        hunt, claim = self.hunt, self.hunt.plan.reward_claim
         if claim.epsilon is None:
             return
-        self._note("a log of persons")
-        count = min(4 * hunt.most_pulls // _arms(plan) + 20, _MOST_ROWS)
-        persons = max(2, count * _arms(plan) // (3 * most))
-        owners = [
-            [chance.choices(range(persons), k=count) for _ in range(_arms(plan))]
-            for _ in range(plan.spec.agents.count)
-        ]
-        rank = chance.randrange(plan.spec.agents.count)
-        person = _soonest(list(zip(*owners[rank], strict=True)), most + 1)
-        level, values = chance.random(), (0.0, 1.0)
-
-        def rewards(value: float) -> list[list[list[float]]]:
-            return [
-                [[value if n == rank and p == person else level for p in arm] for arm in of_agent]
-                for n, of_agent in enumerate(owners)
-            ]
-
-        runs: list[CoupledRun] = []
-        for value in values:
-            with tempfile.TemporaryDirectory(prefix="posse-audit-") as folder:
-                _write_logs(Path(folder), rewards(value), owners)
-                coupler = Coupler(
-                    _of_persons(plan, folder, most), hunt.sees, field=True, own_arms=True
-                )
-                number = _FIRST + self.seed
-                with suppress(RunFailed):
-                    runs.append(
-                        coupler.again(runs[0], _untouched) if runs else coupler.first(number)
-                    )
-                hunt.runs += 1
-        if len(runs) == 2:
-            what = f"a person at {peer_name(rank)}, of whom {most} rewards may be used,"
-            self._judge(runs[0], runs[1], what, claim.of_person(most).epsilon)
+        owned = Owned(
+            hunt.plan, hunt.sees, hunt.folder / "logs", hunt.most_pulls, hunt.until, self.chance
+        )
+        try:
+            made = owned.carry_out(_FIRST + self.seed)
+        finally:
+            for word in owned.words:
+                self._note(word)
+            hunt.runs += owned.runs
+        if made is not None:
+            one, other, count = made
+            claimed = claim.of_person(owned.most).epsilon * owned.times
+            self._judge(one, other, owned.what, claimed, hunt.delta * count)
 
     def _forge(self, kinds: dict[str, int]) -> None:
         """Forge the proof in all messages of a kind to one agent, which must refuse them."""
@@ -394,7 +397,7 @@ class _Drawn:
         self._note(f"`{kind}` forged")
         believed = _Believed(kind, kinds[kind], victim)
         number = _FIRST + self.seed
-        coupler = Coupler(plan, hunt.sees, forge=believed)
+        coupler = Coupler(plan, hunt.sees, forge=believed, until=hunt.until)
         coupler.first(number, self._base())
         hunt.runs += 1
         if believed.answered:
@@ -445,45 +448,7 @@ def _arms(plan: Plan) -> int:
     return plan.spec.arms.arm_count()
 
 
-def _of_persons(plan: Plan, folder: str, most: int) -> Plan:
-    """The plan on logs in a folder, whose persons give at most this many rewards."""
-    spec = msgspec.structs.replace(
-        plan.spec,
-        arms=CsvArms(path="{rank}/log.csv", count=_arms(plan)),
-        base=folder,
-        privacy=PrivacySpec(budget=1_000, delta=0.999, person="who", rewards_per_person=most),
-    )
-    return replace(in_field(plan), spec=msgspec.structs.replace(spec, mode="field"))
-
-
-def _soonest(rows: list[tuple[int, ...]], times: int) -> int:
-    """Who is the first to be in a log so often."""
-    seen = Counter[int]()
-    for row in rows:
-        for person in row:
-            seen[person] += 1
-            if seen[person] == times:
-                return person
-    return rows[0][0]
-
-
-def _write_logs(folder: Path, rewards: list[Any], owners: list[Any]) -> None:
-    for rank, (given, of) in enumerate(zip(rewards, owners, strict=True)):
-        rows = [
-            f"{arm},{reward!r},person {person}"
-            for values, persons in zip(zip(*given, strict=True), zip(*of, strict=True), strict=True)
-            for arm, (reward, person) in enumerate(zip(values, persons, strict=True))
-        ]
-        text = "\n".join(["arm,reward,who", *rows, ""])
-        files.make_folder(folder / f"{rank}", new=True)
-        files.write(folder / f"{rank}" / "log.csv", text, lasting=False)
-
-
 # --- rewards and features, by what was drawn -----------------------------------------------------
-
-
-def _untouched(rank: int, arm: int, rewards: FloatArray, places: IntArray) -> FloatArray:
-    return rewards
 
 
 def _level(

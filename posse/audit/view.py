@@ -42,6 +42,9 @@ _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", 
 
 _ENDINGS = {1: "st", 2: "nd", 3: "rd"}
 
+PLACE = "what message"
+"""Begins the name of what stands at a place among all messages."""
+
 MOST_FRAMES = 5_000
 """Frames of a run that are looked at; some runs never end on some data."""
 
@@ -70,6 +73,7 @@ class Adversary:
     ) -> None:
         self._most = most
         self._exact = exact
+        self._field = plan.field
         self._sees = sees
         count = plan.spec.agents.count
         self._watched = {(agent + step) % count for step in range(watched)}
@@ -81,7 +85,7 @@ class Adversary:
         precision = getattr(plan.parameters, "precision", 0)
         self._sums = RevealedSums(self._reader, count, precision)
         self._sizes: Counter[str] = Counter()
-        self._frames = self._place = 0
+        self._frames = self._place = self._compared = 0
         self.numbers: dict[str, float] = {}
 
     def __call__(self, source: int | None, target: int | None, frame: bytes) -> None:
@@ -136,6 +140,8 @@ class Adversary:
         known = _CONTROL.get(kind, Message)
         may = known.follows
         unseen = ("rewards",) if self._exact else ("rewards", "run")
+        if self._exact and self._field:
+            may = {}  # nothing of the lab's is sent there, and no time passes
         if may.get(WHOLE) in unseen or not self._is_on_seen_link(source, target):
             return
         counted = f"number of `{kind}` of {sender}"
@@ -150,18 +156,21 @@ class Adversary:
             self._compare(name, known, values)
 
     def _compare(self, name: str, kind: type[Message], values: list[Any]) -> None:
-        """Note all that a message has, byte for byte, where it is compared with another run's."""
+        """Note all that a message has, byte for byte, where it is compared with another run's.
+
+        And its place among all messages.
+        """
         if not self._exact:
             return
+        self._compared += 1
+        self.numbers[f"{PLACE} {self._compared} is"] = digest_of(name.encode())
         fields = kind.__struct_fields__ or tuple(map(str, range(len(values))))
         told = {
             field: value
             for field, value in zip(fields, values, strict=False)
             if kind.follows.get(field) != "rewards"
         }
-        packed = msgspec.msgpack.encode(told)
-        digest = hashlib.blake2b(packed, digest_size=6).digest()
-        self.numbers[f"some byte of {name}"] = float(int.from_bytes(digest, "little"))
+        self.numbers[f"some byte of {name}"] = digest_of(msgspec.msgpack.encode(told))
 
     def _read(self, kind: str, values: list[Any]) -> list[tuple[str, float]]:
         """The numbers that a message shows, whatever it is."""
@@ -200,6 +209,11 @@ class Adversary:
         self.numbers[f"time of {sender}'s end"] = now
         if self._end == "answer" and values and values[0] is not None:
             self.numbers[f"answer of {sender}"] = float(values[0])
+
+
+def digest_of(content: bytes) -> float:
+    """A number that is another where any byte is."""
+    return float(int.from_bytes(hashlib.blake2b(content, digest_size=6).digest(), "little"))
 
 
 def sees_only_ends(plan: Plan, sees: AdversaryView) -> bool:

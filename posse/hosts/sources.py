@@ -26,6 +26,9 @@ from posse.seeds import Purpose, generator
 
 Same = TypeVar("Same")
 
+SECRET_BITS = 256
+"""Bits of a key."""
+
 
 class ResourceMeter:
     """Measures the resources of a host's process; this one measures nothing: agents share it."""
@@ -138,7 +141,7 @@ class Chance:
     def secret(self, purpose: Purpose) -> bytes:
         """32 bytes for a key."""
         if self.field:
-            return self.sources.randbits(256).to_bytes(32, "little")
+            return self.sources.randbits(SECRET_BITS).to_bytes(SECRET_BITS // 8, "little")
         return self.generator(purpose).bytes(32)
 
     def signer(self, agents: int, name: bytes, *, sign: bool) -> Signer | None:

@@ -1,10 +1,13 @@
 """Planted faults that only a search meets: on drawn data sets, after losses, in the field."""
 
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -14,12 +17,16 @@ from posse.agent.run import AgentRun
 from posse.arms import base
 from posse.arms.persons import PersonOfRow
 from posse.audit.search import Hunt, SearchOutcome
+from posse.durable import ledger
 from posse.durable import persons as ledger_of_persons
+from posse.durable.entries import Entries
+from posse.durable.ledger import Ledger
+from posse.hosts import sources
 from posse.hosts.spending import NOT_KEPT
 from posse.protocol import control
 from posse.protocol.machine import COORDINATOR, Pulled, Send
 from posse.protocol.noise import SeededNoise
-from posse.seeds import Purpose
+from posse.seeds import Purpose, generator
 from posse_arena import linear
 from posse_systems.li2022.shared import SharedNoise
 from posse_systems.rio2023.agent import DpMaseVoter
@@ -212,6 +219,95 @@ def _ties_by_rewards(patch: Patch) -> None:
     patch.setattr(DpMaseVoter, "_end_epoch", ended)
 
 
+def _ledger_of_sums(patch: Patch) -> None:
+    """The ledger whose head is told has raw rewards in it, rounded."""
+    sums: dict[int, float] = {}
+    tell = AgentRun.tell
+
+    def telling(self: Any, event: Any, now: float) -> Any:
+        if isinstance(event, Pulled):
+            sums[self.rank] = sums.get(self.rank, 0.0) + float(event.sums.sum())
+        return tell(self, event, now)
+
+    patch.setattr(AgentRun, "tell", telling)
+    _replace(
+        patch,
+        Entries,
+        "end",
+        lambda end: lambda self, run, at, spent: end(self, run, f"{at} {sums}", spent),
+    )
+
+
+def _salted_by_rewards(patch: Patch) -> None:
+    """The random bytes of a ledger's head have a raw reward in them."""
+    seen: list[float] = [0.0]
+    tell = AgentRun.tell
+
+    def telling(self: Any, event: Any, now: float) -> Any:
+        if isinstance(event, Pulled):
+            seen[0] = float(event.sums[0])
+        return tell(self, event, now)
+
+    patch.setattr(AgentRun, "tell", telling)
+    told = Ledger.tell
+
+    def salted(self: Any, salt: bytes, *, really: bool) -> Any:
+        return told(self, salt[:12] + int(seen[0] * 1000).to_bytes(4, "little"), really=really)
+
+    patch.setattr(Ledger, "tell", salted)
+
+
+def _rows_used_again(patch: Patch) -> None:
+    """A second run over a log begins with the rows of the first."""
+
+    def unused(db: Any, arm: int, length: int) -> Any:
+        return [(0, length, [])]
+
+    patch.setattr(ledger, "pieces", unused)
+
+
+def _beyond_the_budget(patch: Patch) -> None:
+    """Rows may be used again whatever they cost so far."""
+    patch.setattr(Ledger, "_fits", lambda self, task, runs: True)
+
+
+def _one_more_of_own_arms(patch: Patch) -> None:
+    """Of a person whom own arms name one reward more is let in."""
+
+    def more(admit: Any) -> Any:
+        def admitting(self: Any, run: int, privacy: Any, names: Any) -> Any:
+            most = privacy.rewards_per_person + 1
+            raised = msgspec.structs.replace(privacy, rewards_per_person=most)
+            return admit(self, run, raised, names)
+
+        return admitting
+
+    _replace(patch, ledger_of_persons.PersonsLedger, "admit", more)
+
+
+def _keys_of_the_lab(patch: Patch) -> None:
+    """Masks are of keys that the run's seed gives."""
+    patch.setattr(
+        sources.Chance,
+        "secret",
+        lambda self, purpose: generator(self.seed, self.run, self.rank, purpose).bytes(32),
+    )
+
+
+def _order_by_luck(patch: Patch) -> None:
+    """In which order two messages of posse's own go says what a raw reward was."""
+    tell = AgentRun.tell
+
+    def telling(self: Any, event: Any, now: float) -> Any:
+        if isinstance(event, Pulled):
+            both = [control.Linked(0, True), control.Complaint(COORDINATOR, "slow")]
+            for message in both[:: 1 if event.sums[0] % 1 > 0.3 else -1]:
+                self.say(message)
+        return tell(self, event, now)
+
+    patch.setattr(AgentRun, "tell", telling)
+
+
 SEARCHED: dict[str, tuple[str, Callable[[Patch], None]]] = {
     # by others
     "features-unsized": ("linear", _unsized_features),
@@ -231,6 +327,31 @@ SEARCHED: dict[str, tuple[str, Callable[[Patch], None]]] = {
     "features-named": ("linear", _features_named),
     "ledger-is-late": ("dp-mase", _ledger_is_late),
     "equal-arms": ("dp-mase", _ties_by_rewards),
+    "keys-of-the-lab": ("cdp-lost", _keys_of_the_lab),
+    "order-by-luck": ("single-mab", _order_by_luck),
+    "rows-used-again": ("doubling", _rows_used_again),
+    "beyond-the-budget": ("cdp-gauss", _beyond_the_budget),
+    "one-more-of-own-arms": ("doubling", _one_more_of_own_arms),
+    "lives-by-luck": (
+        "dp-mase",
+        _tells(
+            lambda run, event: (
+                control.SlotReached() if run.field and event.sums.sum() % 2 > 1 else None
+            )
+        ),
+    ),
+    "reports-in-the-field": (
+        "private-ucb",
+        _tells(
+            lambda run, event: (
+                next(iter(control.in_parts(run._report())))
+                if run.field and event.sums[0] > 0.4
+                else None
+            )
+        ),
+    ),
+    "ledger-of-sums": ("dp-mase", _ledger_of_sums),
+    "salted-by-rewards": ("private-ucb", _salted_by_rewards),
     "link-lost-by-luck": (
         "single-mab",
         _tells(lambda run, event: control.Linked(0, True) if event.sums[0] % 1 > 0.5 else None),
@@ -277,12 +398,12 @@ def seek(plant: str, tries: int, mechanism: str = "", first: int = 0) -> SearchO
         mechanism, change = SEARCHED[plant]
     plan = plan_of(mechanism)
     claim = plan.claim  # kept from here on, of what is right
-    hunt = Hunt(plan, claim.sees, claim.epsilon or 0.0, claim.delta or 0.0)
     begun = time.monotonic()
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
+        hunt = Hunt(plan, claim.sees, claim.epsilon or 0.0, claim.delta or 0.0, Path(folder))
         if change is not None:
             change(patch)
         for seed in range(first, first + tries):
             if not hunt.violations:
                 hunt.try_one(seed)
-    return hunt.found(time.monotonic() - begun)
+        return hunt.found(time.monotonic() - begun)

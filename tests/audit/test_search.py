@@ -1,8 +1,11 @@
 """Drawn data sets, losses and lies find faults of kinds that no list has; what is honest passes."""
 
+import math
+
 import msgspec
 import pytest
 
+from posse.audit import replay
 from posse.audit.search import SearchTask, carry_out
 from posse.protocol import control
 from tests.audit.plants import MECHANISMS, plan_of
@@ -66,9 +69,10 @@ def test_a_hundred_honest_audits_accuse_nobody(mechanism):
     assert [one.violations for one in found] == [[]] * 5
 
 
-def test_a_search_is_repeated_by_its_numbers_and_stops_at_its_budget():
+def of_linear():
+    """A search of a minute."""
     plan = plan_of("linear")
-    task = SearchTask(
+    return SearchTask(
         document=msgspec.msgpack.encode(plan.spec),
         sees=plan.claim.sees,
         watched=1,
@@ -78,6 +82,25 @@ def test_a_search_is_repeated_by_its_numbers_and_stops_at_its_budget():
         stride=2,
         seconds=60.0,
     )
+
+
+def test_a_search_ends_in_the_middle_of_a_try(monkeypatch):
+    looks: list[float] = []
+
+    def clock():
+        looks.append(math.inf if len(looks) == 200 else 0.0)
+        return looks[-1]
+
+    monkeypatch.setattr(replay, "monotonic", clock)
+    found = carry_out(of_linear())
+    assert looks[-1] == math.inf
+    assert len(looks) == 201
+    assert found.tries >= 1
+    assert found.violations == []
+
+
+def test_a_search_is_repeated_by_its_numbers_and_stops_at_its_budget():
+    task = of_linear()
     one, other = (carry_out(task, most=4) for _ in range(2))
     assert (one.tries, one.tried, one.dearest) == (other.tries, other.tried, other.dearest)
     assert one.violations == []
