@@ -2,6 +2,10 @@
 
 import math
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from posse.coordinator.patience import Patience
 from posse.spec.runfile import EngineSpec
 
@@ -23,19 +27,6 @@ def test_links_of_an_agent_that_is_gone_are_down_no_longer() -> None:
     assert patience.outages.beside([]) == [frozenset({0, 2})]
 
 
-def test_only_more_than_ever_were_ready_or_here_move_it() -> None:
-    patience = waiting(here=4)
-    for now, ready, here, end in (
-        (110.0, 0, 4, 160.0),
-        (111.0, 1, 4, 171.0),
-        (112.0, 1, 3, 171.0),
-        (113.0, 0, 5, 173.0),
-        (114.0, 1, 5, 173.0),
-    ):
-        patience.counted(now, ready, here)
-        assert patience.end == end
-
-
 def test_who_is_away_is_waited_for_and_explains_the_silence() -> None:
     patience = waiting()
     patience.carry(100.0, [])
@@ -51,25 +42,6 @@ def test_who_is_away_is_waited_for_and_explains_the_silence() -> None:
     assert not patience.somebody_is_away
     # 20 of the seconds since 100 were silent because agents were away
     assert patience.timer == 160.0 + 20.0
-
-
-def test_all_absences_of_an_agent_together_are_bounded() -> None:
-    """Away for 20 s and for 9 s: of 30 s one is left, however often it comes back."""
-    patience = waiting()
-    patience.carry(100.0, [])
-    patience.left(2, 110.0)
-    patience.returned(2, 130.0)
-    patience.left(2, 140.0)
-    patience.left(3, 141.0)
-    assert patience.timer == 150.0
-    patience.returned(2, 149.0)
-    assert patience.timer == 171.0
-    patience.left(2, 160.0)
-    assert patience.overdue(160.9) == []
-    assert patience.overdue(161.0) == [2]
-    patience.carry(200.0, [])  # the next run
-    patience.left(2, 210.0)
-    assert patience.timer == 240.0
 
 
 def test_the_roll_is_called_before_a_silence_ends_and_then_every_second() -> None:
@@ -132,3 +104,43 @@ def test_what_the_coordinator_itself_slept_through_counts_for_nobody() -> None:
     patience.moved(600.0)
     patience.stood_still(667.5, 8.0)
     assert patience.end == 675.5  # a moment as long as it stood still
+
+
+seconds = st.floats(0.125, 12.0, width=16)
+
+
+@given(st.lists(st.tuples(seconds, st.integers(0, 5), st.integers(2, 6)), max_size=12))
+def test_only_more_than_ever_were_ready_or_here_move_it(
+    counts: list[tuple[float, int, int]],
+) -> None:
+    patience = waiting(here=4)
+    now, end, most = 100.0, patience.end, [0, 4]
+    for passed, ready, here in counts:
+        now += passed
+        if ready > most[0] or here > most[1]:
+            end = now + 60.0
+        most = [max(most[0], ready), max(most[1], here)]
+        patience.counted(now, ready, here)
+        assert patience.end == end
+
+
+@given(st.lists(st.tuples(seconds, seconds), min_size=1, max_size=9))
+def test_all_absences_of_an_agent_together_are_bounded(gaps: list[tuple[float, float]]) -> None:
+    """However often it comes back; in the next run it has all of them again."""
+    patience = waiting()
+    patience.carry(100.0, [])
+    now, left = 100.0, ABSENCE
+    for present, away in gaps:
+        now += present
+        patience.left(2, now)
+        assert patience.timer == pytest.approx(now + left)
+        if away >= left:
+            assert patience.overdue(now + left - 0.01) == []
+            assert patience.overdue(now + left + 0.01) == [2]
+            break
+        now, left = now + away, left - away
+        patience.returned(2, now)
+        assert not patience.somebody_is_away
+    patience.carry(now + 100.0, [])
+    patience.left(3, now + 110.0)
+    assert patience.timer == now + 110.0 + ABSENCE
