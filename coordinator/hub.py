@@ -178,20 +178,20 @@ class Hub:
         """Warn of agents that should have told where the ledger of their rewards is."""
         if self._witness is None or isinstance(setup.arms, int) or not self.lobby.complete:
             return
-        if silent := sorted(set(range(setup.agents)) - self.lobby.told):
+        if silent := sorted(set(range(setup.agents)) - self.lobby.with_head):
             LOG.warning(
                 "%s told of no ledger, so nobody notices if rewards are used that the ledger no "
                 "longer knows",
                 named(silent),
             )
 
-    def _keep_head(self, rank: int, told: control.LedgerHead) -> str:
+    def _keep_head(self, rank: int, head: control.LedgerHead) -> str:
         """Have the witness keep where an agent's ledger is; why that cannot be, if it cannot."""
         keys, witness = self._keys, self._witness
         if keys is None or witness is None:
             return ""
         try:
-            why = witness.take(rank, keys.signers.get(rank, b""), told)
+            why = witness.take(rank, keys.signers.get(rank, b""), head)
         except RemoteProtocolError as error:
             self._carry_out(self.lobby.rejected(error.reason))
             return ""
@@ -488,8 +488,8 @@ class Hub:
                     self.on_restart(rank)
                 case effects.Joined(arrived):
                     self.on_join(arrived)
-                case effects.KeepHead(rank, told):
-                    if (why := self._keep_head(rank, told)) and self._host is None:
+                case effects.KeepHead(rank, head):
+                    if (why := self._keep_head(rank, head)) and self._host is None:
                         self._carry_out(self.lobby.quit(rank, why, self._now()))
                     elif why:
                         LOG.warning("%s", why, extra={"about": "ledgers"})

@@ -127,7 +127,7 @@ class Lobby:
         self._late_until = -math.inf
         """Until when what comes may have waited while this machine stood still."""
         self._ready: set[int] = set()
-        self.told: set[int] = set()
+        self.with_head: set[int] = set()
         """Agents that told where their ledger is, since they were configured."""
         self._began: dict[int, float] = {}
         """In this wait: when each agent first asked to join, or for the time."""
@@ -244,7 +244,7 @@ class Lobby:
         return self._wanted <= self._came
 
     def _configuration(self, rank: int) -> LobbyEffect:
-        self.told.discard(rank)
+        self.with_head.discard(rank)
         return SendToAgent(
             rank, control.Configure(rank, msgspec.msgpack.encode(self._setups[rank]))
         )
@@ -453,8 +453,8 @@ class Lobby:
         if member is None:
             return self._stranger(peer, message, now, wall)
         match message:
-            case control.LedgerHead() if self._setups and member.rank not in self.told:
-                self.told.add(member.rank)
+            case control.LedgerHead() if self._setups and member.rank not in self.with_head:
+                self.with_head.add(member.rank)
                 return [KeepHead(member.rank, message)]
             case control.Ready(first):
                 # one for an earlier `Configure` may come late, over a new connection

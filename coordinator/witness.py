@@ -90,21 +90,21 @@ class Witness:
         """The line with the last head of each ledger; one may be of several names."""
         return list({id(n): n for kept in self._kept.values() for n in kept.values()}.values())
 
-    def take(self, rank: int, key: bytes, told: LedgerHead) -> str:
+    def take(self, rank: int, key: bytes, head: LedgerHead) -> str:
         """Keep what agent `rank`, which signs by `key`, told; why that cannot be, if it cannot.
 
         `RemoteProtocolError` if it did not sign it.
         """
-        heads = _split(told.heads)
-        place, content = told.heads[-HEAD_BYTES:], head_content(told.log, told.number)
-        self._checker.check_statement(rank, HEAD_KIND, place, told.statement)
-        if told.statement[:HASH_BYTES] != hash_of(content):
+        heads = _split(head.heads)
+        place, content = head.heads[-HEAD_BYTES:], head_content(head.log, head.number)
+        self._checker.check_statement(rank, HEAD_KIND, place, head.statement)
+        if head.statement[:HASH_BYTES] != hash_of(content):
             raise RemoteProtocolError("bad-signature", "of another head")
-        log, kept = told.log.hex(), self._kept.get(key.hex(), {})
+        log, kept = head.log.hex(), self._kept.get(key.hex(), {})
         last = kept.get(log)
-        if last is not None and (last.number, last.head) == (told.number, heads[-1]):
+        if last is not None and (last.number, last.head) == (head.number, heads[-1]):
             return ""  # told again, by a journal
-        if last is not None and not _goes_on(last, told.number, heads):
+        if last is not None and not _goes_on(last, head.number, heads):
             return (
                 f"agent {rank}'s ledger does not go on from where it was: it was deleted, an "
                 "earlier one was put in its place, or it is one of two copies, so that rewards may "
@@ -117,15 +117,15 @@ class Witness:
         before = [
             name
             for name, known in kept.items()
-            if told.number - known.number < control.MOST_HEADS
-            and _goes_on(known, told.number, heads)
+            if head.number - known.number < control.MOST_HEADS
+            and _goes_on(known, head.number, heads)
         ]
         line = _Line(
             key=key.hex(),
             logs=sorted({log, *before}),
-            number=told.number,
+            number=head.number,
             head=heads[-1],
-            statement=told.statement.hex(),
+            statement=head.statement.hex(),
             run=self._checker.run.hex(),
         )
         self._keep(line)

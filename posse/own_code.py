@@ -70,7 +70,7 @@ def missing(target: str, folders: Sequence[str], group: str) -> str:
         or PathFinder.find_spec(package, [*folders, *sys.path])
         or find_spec(package)
     ):
-        unfit = map(code.unfit, code.found(package, folders))
+        unfit = map(code.unfit, code.files_of(package, folders))
         return next(filter(None, unfit), "") or code.others(package, folders)
     return f"module '{package}' is neither in {', '.join(folders)} nor installed; see path = […]"
 
@@ -144,7 +144,7 @@ def load(target: str, folders: Sequence[str], group: str) -> Any:
 def _require_trust(target: str, folders: Sequence[str], group: str) -> None:
     """`NotTrusted` if this code may not be imported here."""
     package = target.partition(":")[0].partition(".")[0] if ":" in target else ""
-    files = code.found(package, folders) if package else []
+    files = code.files_of(package, folders) if package else []
     what = target if package else installed(group)[target].value
     where = f"in {files[0]}" if files else "of an installed package"
     code.require(target, package, folders, f"'{what}' {where}")

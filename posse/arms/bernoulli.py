@@ -19,9 +19,9 @@ class BernoulliArms(LabMeans, frozen=True, kw_only=True, tag_field="kind", tag="
 
     def build(self, context: ArmsContext) -> "Bernoulli":
         """The arms of one agent."""
-        return self.of(self.own(context), context.rewards)
+        return self.with_means(self.own(context), context.rewards)
 
-    def of(self, means: FloatArray, rewards: np.random.Generator) -> "Bernoulli":
+    def with_means(self, means: FloatArray, rewards: np.random.Generator) -> "Bernoulli":
         """Arms of these means, shape (K,), whose rewards this generator draws."""
         return Bernoulli(means, rewards)
 

@@ -38,9 +38,9 @@ class GaussianArms(LabMeans, frozen=True, kw_only=True, tag_field="kind", tag="g
 
     def build(self, context: ArmsContext) -> "Gaussian":
         """The arms of one agent."""
-        return self.of(self.own(context), context.rewards)
+        return self.with_means(self.own(context), context.rewards)
 
-    def of(self, means: FloatArray, rewards: np.random.Generator) -> "Gaussian":
+    def with_means(self, means: FloatArray, rewards: np.random.Generator) -> "Gaussian":
         """Arms of these means, shape (K,), whose rewards this generator draws."""
         return Gaussian(means, self.sd, self.clip, rewards)
 

@@ -157,7 +157,7 @@ def carry_out(task: SearchTask, most: int = 1 << 40) -> SearchOutcome:
             if hunt.violations:
                 break
             hunt.try_one(seed)
-    return hunt.found(monotonic() - begun)
+    return hunt.outcome(monotonic() - begun)
 
 
 @dataclass
@@ -184,7 +184,7 @@ class Hunt:
     frames: int = 0
     asks: bool = False
 
-    def found(self, seconds: float) -> SearchOutcome:
+    def outcome(self, seconds: float) -> SearchOutcome:
         """What was tried and found so far."""
         return SearchOutcome(
             tries=self.tries,

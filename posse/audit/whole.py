@@ -89,7 +89,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
         return self.word == "refuted" or (self.verdict is not None and self.verdict.overspent)
 
     @property
-    def told(self) -> VerdictLine:
+    def verdict_line(self) -> VerdictLine:
         """The verdict as terminal and page begin with it, with every trouble by its label."""
         found, v = "", self.verdict
         if v is not None:
@@ -119,12 +119,12 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def rows(self) -> list[tuple[str, str]]:
         """The rows of the table for people."""
-        told = self.told
+        line = self.verdict_line
         noise = f"the field's, by {self.noise}" if self.noise else "the lab's, by numpy"
         seen = _SEEN[self.sees]
         if self.watched > 1:
             seen = f"the messages of {self.watched} agents"
-        rows = [(told.state, told.sentence), ("claim", self.claim), ("seen", seen)]
+        rows = [(line.state, line.sentence), ("claim", self.claim), ("seen", seen)]
         rows.append(("noise", noise))
         if self.coupling is not None:
             rows.append(("carried out", self.coupling.says))
@@ -135,7 +135,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
             rows += [("guessed", guessed.says), ("power", shows)]
         if (v := self.verdict) is None:
             rows += [("event", self.words)] if self.words else []
-            return [*rows, *told.losses]
+            return [*rows, *line.losses]
         counts = (
             f"the event was seen in {v.hits:,} of {v.trials:,} runs on one data set, "
             f"in {v.others:,} on the other"
@@ -153,7 +153,7 @@ class Document(msgspec.Struct, frozen=True, kw_only=True):
             rows.append(("power", "no power known: nothing seen tells the data sets apart"))
         if v.spent is not None and v.claimed is not None:
             rows.append(("ledger", f"ε = {number(v.spent)} in the run that spent most"))
-        rows += told.losses
+        rows += line.losses
         if v.case is not None:
             rows.append(("data", v.case.says))
         return rows

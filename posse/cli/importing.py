@@ -102,7 +102,7 @@ def import_file(
     answers: dict[str, str] = {}
     while True:
         try:
-            told = _receipt(path, folder, columns, weights, graph=graph)
+            receipt = _receipt(path, folder, columns, weights, graph=graph)
             break
         except Unsaid as unsaid:
             if how.json or not (sys.stdin.isatty() and sys.stdout.isatty()):
@@ -113,11 +113,11 @@ def import_file(
             else:
                 given: Any = int(said) if unsaid.option == "arms" else said
                 columns = replace(columns, **{unsaid.option: given})
-    files.write(folder / "receipt.json", msgspec.json.format(msgspec.json.encode(told)))
+    files.write(folder / "receipt.json", msgspec.json.format(msgspec.json.encode(receipt)))
     if how.json:
-        print_json(told)
+        print_json(receipt)
     else:
-        print("\n".join(_lines(told)))
+        print("\n".join(_lines(receipt)))
     if answers:
         options = (word for name, said in answers.items() for word in (f"--{name}", said))
         print(f"  asked        posse import {shlex.join([str(path), *options])}")
@@ -175,11 +175,11 @@ def _log(path: Path, folder: Path, columns: ColumnOptions) -> Receipt:
     clip = "" if low >= 0 and high <= 1 else f"clip = [{low!r}, {high!r}]\n"
     if clip:
         log.changed.append(f"a run takes rewards from {low:g} to {high:g} as 0 to 1 (arms.clip)")
-    told = _write_log(log, arms, folder, clip, columns.agents)
+    written = _write_log(log, arms, folder, clip, columns.agents)
     return Receipt(
         file=str(path),
         kind={"vw": "Vowpal Wabbit", "parquet": "Parquet", "columns": "a table"}[log.kind],
-        written=[str(one) for one in told],
+        written=[str(one) for one in written],
         read=log.read,
         used=len(log.arms),
         left_out=log.left_out,
@@ -283,23 +283,23 @@ def _doubts(graph: Graph, declared: tuple[int, int] | None, read: int) -> Iterat
         yield f"{counted(several, 'edge')} with more than one weight: such a one counts as none"
 
 
-def _lines(told: Receipt) -> list[str]:
+def _lines(receipt: Receipt) -> list[str]:
     """The receipt for a terminal."""
-    lines = [f"{told.file} is {told.kind}"]
-    if told.read:
-        lines.append(f"  rows         {told.read:,} read, {told.used:,} used")
-    for reason, count in told.left_out.items():
-        example = told.examples.get(reason, "")
+    lines = [f"{receipt.file} is {receipt.kind}"]
+    if receipt.read:
+        lines.append(f"  rows         {receipt.read:,} read, {receipt.used:,} used")
+    for reason, count in receipt.left_out.items():
+        example = receipt.examples.get(reason, "")
         said = reason.replace("edges ", "edge ", 1) if count == 1 else reason
         lines.append(f"  left out     {count:,} {said}" + f" ({example})" * bool(example))
-    lines += [f"  changed      {text}" for text in told.changed]
-    lines += [f"  doubtful     {text}" for text in told.doubtful]
-    for one in told.estimates:
+    lines += [f"  changed      {text}" for text in receipt.changed]
+    lines += [f"  doubtful     {text}" for text in receipt.doubtful]
+    for one in receipt.estimates:
         interval = "" if one.low is None else f" ({one.low:.4g} to {one.high:.4g})"
         lines.append(f"  {one.what:<24} {one.value:.4g}{interval}, n = {one.n:,}")
     return [
         *lines,
-        *(f"  written      {name}" for name in told.written),
+        *(f"  written      {name}" for name in receipt.written),
         "",
-        f"  posse run {told.written[0]}",
+        f"  posse run {receipt.written[0]}",
     ]

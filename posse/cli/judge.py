@@ -10,7 +10,7 @@ from posse.cli.options import FileToWrite, Jobs, Json, Trust, WholeNumber, print
 from posse.errors import RunFailed
 from posse.testing.foreign import Part, judge_agent
 from posse.testing.judge import MESSAGES, SEEDS, summary
-from posse.testing.judge import judge as findings
+from posse.testing.judge import judge as judgements
 
 
 def judge(
@@ -43,20 +43,20 @@ def judge(
     """
     if page:
         report.require()
-    found: list[Any] = []
-    tried = findings(source, only=only, seeds=seeds, messages=messages, jobs=jobs.jobs)
+    findings: list[Any] = []
+    tried = judgements(source, only=only, seeds=seeds, messages=messages, jobs=jobs.jobs)
     if source.startswith(("tcp://", "ipc://")):
         tried = judge_agent(source, part=part, keys=keys)
     for finding in tried:
-        found.append(finding)
+        findings.append(finding)
         if not how.json:
             print(finding, flush=True)
     if how.json:
-        print_json([finding._asdict() for finding in found])
+        print_json([finding._asdict() for finding in findings])
     else:
-        print(f"\n{summary(found)}")
+        print(f"\n{summary(findings)}")
     if page:
         from posse.testing.judged import judged_page
 
-        judged_page(source, found).write(page)
-    return RunFailed.exit_code if any(each.held is False for each in found) else 0
+        judged_page(source, findings).write(page)
+    return RunFailed.exit_code if any(each.held is False for each in findings) else 0

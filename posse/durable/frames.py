@@ -91,7 +91,7 @@ class Frame:
         """Its two ends in words."""
         return f"{_name(self.source)} → {_name(self.target)}"
 
-    def told(self, names: Sequence[str] = ()) -> str:
+    def line(self, names: Sequence[str] = ()) -> str:
         """The message first, its fields by their `names`, then link, plane and size."""
         given = [*(f"{name} = " for name in names), *[""] * len(self.fields)]
         fields = [f"{name}{_plain(value)}" for name, value in zip(given, self.fields, strict=False)]

@@ -178,4 +178,4 @@ def rewards_of(plan: Plan, number: int) -> tuple[list[Arms], dict[str, FloatArra
         costs = {"regret": own}
     elif (means != means[0]).any():
         costs["regret_local"] = own
-    return [spec.arms.of(*of_agent) for of_agent in zip(means, streams, strict=True)], costs
+    return [spec.arms.with_means(*of_agent) for of_agent in zip(means, streams, strict=True)], costs

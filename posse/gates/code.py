@@ -95,7 +95,7 @@ def imported(module: str, folders: Sequence[str]) -> ModuleType:
     return importlib.import_module(module)
 
 
-def found(package: str, folders: Sequence[str]) -> list[Path]:
+def files_of(package: str, folders: Sequence[str]) -> list[Path]:
     """The module's file, or folder, in each of the folders that has it."""
     named = (Path(folder, name) for folder in folders for name in (f"{package}.py", package))
     return [path for path in named if path.exists()]
@@ -115,7 +115,7 @@ def others(package: str, folders: Sequence[str]) -> str:
     """A sentence if another user can change what would be imported, else ""."""
     if _TRUSTED[-1] is Imports.ALL:
         return ""
-    return _changed_by((*map(Path, folders), *found(package, folders)))
+    return _changed_by((*map(Path, folders), *files_of(package, folders)))
 
 
 def _changed_by(places: Sequence[Path]) -> str:

@@ -98,7 +98,7 @@ class KeepHead(msgspec.Struct, frozen=True):
     """Keep where agent `rank`'s ledger is; one that cannot be there takes part in no run."""
 
     rank: int
-    told: control.LedgerHead
+    head: control.LedgerHead
 
 
 class MadeProgress(msgspec.Struct, frozen=True):

@@ -96,7 +96,7 @@ class Keeper(Protocol):
         """A decision was handed out."""
 
     def closed(
-        self, number: int, arm: int, place: int, reward: float | None, *, told: bool
+        self, number: int, arm: int, place: int, reward: float | None, *, rewarded: bool
     ) -> None:
         """A decision ended: its reward has this place, or -1 if none is used."""
 
@@ -117,10 +117,10 @@ class Memory(Keeper):
             self._known.popitem(last=False)
 
     def closed(
-        self, number: int, arm: int, place: int, reward: float | None, *, told: bool
+        self, number: int, arm: int, place: int, reward: float | None, *, rewarded: bool
     ) -> None:
         if (was := self._known.get(number)) is not None:
-            self._known[number] = Closed(was.run, was.key, reward if told else None)
+            self._known[number] = Closed(was.run, was.key, reward if rewarded else None)
 
     def find(self, number: int) -> Closed | None:
         return self._known.get(number)
@@ -326,7 +326,7 @@ class Desk:
         decision = self._open.get(number)
         if decision is None or decision.key != key:
             return self._told_again(number, key, value)
-        self._close(number, decision, value, told=True)
+        self._close(number, decision, value, rewarded=True)
         self.counts["rewards"] += 1
         self.silent = 0
         return True
@@ -372,7 +372,7 @@ class Desk:
         self.counts[f"refused, {kind}"] += 1
         return RewardRefusal(kind, sentence)
 
-    def _close(self, number: int, decision: OpenDecision, value: float, *, told: bool) -> None:
+    def _close(self, number: int, decision: OpenDecision, value: float, *, rewarded: bool) -> None:
         del self._open[number]
         if decision.person:
             self._known.pop(decision.person, None)
@@ -381,7 +381,7 @@ class Desk:
         place = len(self._rewards[arm])
         self._rewards[arm].append(value)
         self._sums[arm] += value
-        self.keeper.closed(number, arm, place, value, told=told)
+        self.keeper.closed(number, arm, place, value, rewarded=rewarded)
 
     # --- time ------------------------------------------------------------------------------------
 
@@ -396,13 +396,13 @@ class Desk:
             self.counts["timed out"] += 1
             self.silent += 1
             if not isinstance(choice, str) and not self.over:
-                self._close(number, decision, choice, told=False)
+                self._close(number, decision, choice, rewarded=False)
                 continue
             del self._open[number]
             if decision.person:
                 self._known.pop(decision.person, None)
             self._out[decision.arm] -= 1
-            self.keeper.closed(number, decision.arm, -1, None, told=False)
+            self.keeper.closed(number, decision.arm, -1, None, rewarded=False)
             if choice == "end":
                 self.trouble = self.trouble or (
                     f"no reward of arm {decision.arm} came within {self.settings.timeout:g} s; "

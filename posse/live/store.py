@@ -83,9 +83,9 @@ class DecisionStore(Keeper):
             self._waiting.append((_ASK, (number, d.run, d.arm, d.key, d.asked, d.person)))
 
     def closed(
-        self, number: int, arm: int, place: int, reward: float | None, *, told: bool
+        self, number: int, arm: int, place: int, reward: float | None, *, rewarded: bool
     ) -> None:
-        state, at = _TOLD if told else _OUT, place if place >= 0 else None
+        state, at = _TOLD if rewarded else _OUT, place if place >= 0 else None
         with self._more:
             self._waiting.append((_CLOSE, (state, at, reward, number)))
             if place >= 0:
@@ -212,7 +212,7 @@ class DecisionStore(Keeper):
             ).fetchone()
         return None if row is None else int(row[0])
 
-    def told(self, run: int) -> list[tuple[int, float]]:
+    def rewards_of(self, run: int) -> list[tuple[int, float]]:
         """Arm and reward of each reward of a run, each arm's in the order of use."""
         self.flush()
         with self._reading:

@@ -54,10 +54,10 @@ def audit_page(folder: Path) -> Page:
         section.tables = [table("The event, number by number", header, rows, folded=True)]
     secret = "one reward" if document.guess is None else "the best arm"
     return Page(
-        title=document.told.sentence,
+        title=document.verdict_line.sentence,
         kicker=f"{document.system} ({document.variant}) · audit",
         lead=f"What messages tell of {secret}.{_too_few(document)}",
-        alerts=alerts(document.told),
+        alerts=alerts(document.verdict_line),
         tiles=_tiles(document),
         sections=[section],
     )

@@ -30,13 +30,13 @@ def board_page(series: Series, audited: Path | None = None) -> Page:
 
     `audited` is a folder that `posse audit` wrote; without one the page says that there is none.
     """
-    told = dict(privacy.terms(series))
+    terms = dict(privacy.terms(series))
     verdict = series.verdict
     spec = series.spec
     sections = [
-        Section(id="sees", title="Who sees what", terms=_who_sees(series, told)),
-        Section(id="persons", title="What a person is charged", terms=_charged(series, told)),
-        Section(id="open", title="What is not covered", text=[_uncovered(told)]),
+        Section(id="sees", title="Who sees what", terms=_who_sees(series, terms)),
+        Section(id="persons", title="What a person is charged", terms=_charged(series, terms)),
+        Section(id="open", title="What is not covered", text=[_uncovered(terms)]),
         Section(id="audit", title="What an audit found", text=[_audited(audited)]),
         Section(id="hashes", title="What was run", terms=_hashes(series.path)),
         Section(
@@ -57,7 +57,7 @@ def board_page(series: Series, audited: Path | None = None) -> Page:
     )
 
 
-def _who_sees(series: Series, told: dict[str, str]) -> list[tuple[str, str]]:
+def _who_sees(series: Series, terms: dict[str, str]) -> list[tuple[str, str]]:
     """What the coordinator and neighbours are sent, by kind of message, and what that protects."""
     kinds: dict[str, set[str]] = {}
     for link in series.links():
@@ -71,7 +71,7 @@ def _who_sees(series: Series, told: dict[str, str]) -> list[tuple[str, str]]:
     ]
     if not seen:
         seen = [("Everybody", "no message of the algorithm's own")]
-    rest = [(term, told[term]) for term in _PROMISES if term in told]
+    rest = [(term, terms[term]) for term in _PROMISES if term in terms]
     return [*sorted(seen), *rest]
 
 
@@ -80,7 +80,7 @@ def _told(kind: str, reveals: str) -> str:
     return f"{kind}, {reveals.replace('`', '')}" if reveals else f"messages {kind}"
 
 
-def _charged(series: Series, told: dict[str, str]) -> list[tuple[str, str]]:
+def _charged(series: Series, terms: dict[str, str]) -> list[tuple[str, str]]:
     """The ε of a person over all runs, by each ledger that is on this machine."""
     spec = series.spec
     absent: list[int] = []
@@ -102,16 +102,16 @@ def _charged(series: Series, told: dict[str, str]) -> list[tuple[str, str]]:
             ("Elsewhere", f"The ledgers{ranks} are not on this machine; who keeps one reads it by "
              "posse ledger FILE.")
         )  # fmt: skip
-    if "Spent" in told:
-        charged.append(("In these runs", told["Spent"]))
+    if "Spent" in terms:
+        charged.append(("In these runs", terms["Spent"]))
     if not spec.privacy.persons:
         said = "The run file does not say whose each reward is ([privacy] person)"
         charged.append(("A person", f"{said}; all rewards of one are to be added up."))
     return charged
 
 
-def _uncovered(told: dict[str, str]) -> str:
-    parts = [told[term] for term in ("Not protected", "Note") if term in told]
+def _uncovered(terms: dict[str, str]) -> str:
+    parts = [terms[term] for term in ("Not protected", "Note") if term in terms]
     return " ".join(parts) or "Nothing is protected, so nothing is covered."
 
 
@@ -120,13 +120,13 @@ def _audited(folder: Path | None) -> str:
     if folder is None:
         return "No audit is beside this page: posse audit RUN.toml makes one, --audit DIR adds it."
     document = audit.read(folder)
-    told = document.told
+    line = document.verdict_line
     rows = [
         f"{capital(label)}: {said.rstrip('.')}."
         for label, said in document.rows
         if label in _AUDITED
     ]
-    found = [f"{said.rstrip('.')}." for said in (told.sentence, *alerts(told))]
+    found = [f"{said.rstrip('.')}." for said in (line.sentence, *alerts(line))]
     return " ".join(["An audit can refute a claim; it cannot prove one.", *found, *rows])
 
 

@@ -55,7 +55,7 @@ def several_page(series: list[Series], title: str, kicker: str) -> Page:
     called = names(series)
     complete = [s for s in series if s.runs]
     labels = [name for s, name in zip(series, called, strict=True) if s.runs]
-    told = several(series, called)
+    result = several(series, called)
     warned = []
     if len({s.spec.seed for s in series if s.drawn_by_run}) > 1:
         warned.append(
@@ -67,8 +67,8 @@ def several_page(series: list[Series], title: str, kicker: str) -> Page:
     networked = any(s.spec.network is not None for s in series)
     measured = (*_SHOWN, _TIME) if networked else _SHOWN
     overview = _overview(series, keys, measured)
-    if told.measure is not None:
-        overview = _ranked(series, called, told, told.measure, overview)
+    if result.measure is not None:
+        overview = _ranked(series, called, result, result.measure, overview)
     sections = [overview]
     axis = _numeric_axis(complete, keys)
     charts = some(
@@ -76,7 +76,7 @@ def several_page(series: list[Series], title: str, kicker: str) -> Page:
         *(
             _against(complete, axis, *shown) if axis else _bars(complete, labels, *shown)
             for shown in measured
-            if axis or shown[1] is not told.measure  # its ranking shows it
+            if axis or shown[1] is not result.measure  # its ranking shows it
         ),
         _time_against_bytes(complete, labels) if networked else None,
     )
@@ -84,7 +84,7 @@ def several_page(series: list[Series], title: str, kicker: str) -> Page:
         sections.append(Section(id="measured", title="Measured", charts=charts))
     if complete:
         sections.append(_privacy(complete, labels))
-    costs = "; ".join(filter(None, (told.verdict.cost, told.verdict.epsilon)))
+    costs = "; ".join(filter(None, (result.verdict.cost, result.verdict.epsilon)))
     best = f"Of the best: {costs}. " if costs else ""
     failed = [
         f"{name} ({s.name}): {s.failure}"
@@ -92,16 +92,16 @@ def several_page(series: list[Series], title: str, kicker: str) -> Page:
         if s.failure is not None and s.live is None
     ]
     return Page(
-        title=told.verdict.sentence or title,
+        title=result.verdict.sentence or title,
         kicker=f"{kicker} · {title}",
-        lead=f"{told.judged} {best}{len(series)} series of runs that differ in {what}.".strip(),
-        alerts=[*failed, *alerts(told.verdict), *warned],
+        lead=f"{result.judged} {best}{len(series)} series of runs that differ in {what}.".strip(),
+        alerts=[*failed, *alerts(result.verdict), *warned],
         sections=sections,
     )
 
 
 def _ranked(
-    series: list[Series], called: list[str], told: Several, measure: Measure, overview: Section
+    series: list[Series], called: list[str], result: Several, measure: Measure, overview: Section
 ) -> Section:
     """A row per series, the best first, on one axis for each problem; the table folded below."""
     counts = {len(s.values(measure.read)) for s in series if s.runs}
@@ -112,7 +112,7 @@ def _ranked(
     return replace(
         overview,
         text=[f"A dot is the mean over {of}{bar}."],
-        rankings=[_ranking(series, called, measure, ranks, n) for ranks in told.ranks],
+        rankings=[_ranking(series, called, measure, ranks, n) for ranks in result.ranks],
         tables=[replace(made, folded=True) for made in overview.tables],
     )
 

@@ -177,7 +177,7 @@ def arrows_of(
             row + 1,
             "" if row in named else frame.kind + again,
             frame.plane,
-            f"{frame.told(names.get(frame.kind, ()))}{again}",
+            f"{frame.line(names.get(frame.kind, ()))}{again}",
             frame.resent,
         )
         named.add(row)

@@ -388,6 +388,6 @@ TROUBLES: dict[str, Callable[[Sequence[RunRecord]], str]] = {
 """By label: what is to be said of that trouble, "" if there was none."""
 
 
-def alerts(told: VerdictLine) -> list[str]:
+def alerts(line: VerdictLine) -> list[str]:
     """The losses as sentences for a page."""
-    return [f"{capital(label)}: {sentence}" for label, sentence in told.losses]
+    return [f"{capital(label)}: {sentence}" for label, sentence in line.losses]

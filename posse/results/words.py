@@ -19,20 +19,20 @@ _BRIEF = (
 )
 
 
-def rows(runs: Sequence[RunRecord], told: VerdictLine | None = None) -> list[tuple[str, str]]:
+def rows(runs: Sequence[RunRecord], line: VerdictLine | None = None) -> list[tuple[str, str]]:
     """What was found, what it cost, what it disclosed: a label and a sentence each.
 
     The verdict comes first, by default that on these runs; each trouble has a row of its own.
     """
-    told = told or verdict(runs, asked=len(runs))
+    line = line or verdict(runs, asked=len(runs))
     summary = means(runs)
-    pairs = [(told.state, told.sentence), ("ended", _ended(runs))]
+    pairs = [(line.state, line.sentence), ("ended", _ended(runs))]
     last = runs[-1]
     one = len(runs) == 1
     lost = "; see missing" * any(run.missing for run in runs)
     for measure in (ROUNDS, SLOTS, PULLS, REGRET, REWARDS):
         if measure.name in summary:
-            share = f"; {told.regret_share}" * bool(measure is REGRET and told.regret_share)
+            share = f"; {line.regret_share}" * bool(measure is REGRET and line.regret_share)
             counts = f"{measure.counts(last)}{share}{lost}"
             pairs.append((measure.name, f"{with_interval(summary[measure.name])} ({counts})"))
     of_last = "" if one else " (last run)"
@@ -50,14 +50,14 @@ def rows(runs: Sequence[RunRecord], told: VerdictLine | None = None) -> list[tup
         slots = ", ".join(map(str, last.delay.t_delay))
         pairs.append(("delay in slots", f"{slots} by round{of_last}"))
     pairs.append(("privacy", _privacy(last.privacy)))
-    pairs += told.losses
+    pairs += line.losses
     pairs.append(("time", f"{with_interval(summary['elapsed_seconds'])} s a run"))
     return pairs
 
 
-def brief(head: str, runs: Sequence[RunRecord], told: VerdictLine) -> str:
+def brief(head: str, runs: Sequence[RunRecord], line: VerdictLine) -> str:
     """A few lines for a prompt: `head`, then the main rows."""
-    labelled = rows(runs, told) if runs else []
+    labelled = rows(runs, line) if runs else []
     shown = (f"  {label:<13}{sentence}" for label, sentence in labelled if label in _BRIEF)
     return "\n".join([head, *shown])
 

@@ -128,7 +128,7 @@ class _MaseChecks(ForeignChecks):
     def sends_again(self) -> None:
         self.at.again.clear()
         self.at.mark("A")
-        self.at.repeated(self.at.told + 1)
+        self.at.repeated(self.at.confirmed + 1)
 
     def resumes(self) -> None:
         self.at.say_bare(control.Whose())
@@ -138,17 +138,17 @@ class _MaseChecks(ForeignChecks):
         if resume.connection < 2 or resume.taken != self.at.sent:
             raise Silent(f"connection {resume.connection}, {resume.taken} of {self.at.sent} taken")
         self.at.again.clear()
-        self.at.say_bare(control.Resumed(self.at.told))
-        self.at.repeated(self.at.told + 1)
+        self.at.say_bare(control.Resumed(self.at.confirmed))
+        self.at.repeated(self.at.confirmed + 1)
 
     def says_what_is_gone(self) -> None:
-        self.at.told = len(self.at.frames)
+        self.at.confirmed = len(self.at.frames)
         self.at.mark("C")
-        self.at.told -= 1
+        self.at.confirmed -= 1
         self.at.mark("A")
-        self.at.told += 1
-        if (gone := self.at.wait_for_mark("G")) != self.at.told:
-            raise Silent(f"it says that all up to {gone} is gone, not {self.at.told}")
+        self.at.confirmed += 1
+        if (gone := self.at.wait_for_mark("G")) != self.at.confirmed:
+            raise Silent(f"it says that all up to {gone} is gone, not {self.at.confirmed}")
 
     def tells(self) -> None:
         self.t = self.reports().activations
@@ -156,7 +156,7 @@ class _MaseChecks(ForeignChecks):
     def begins_again(self) -> None:
         self.begins()
         self.votes()
-        header = read_header(self.at.frames[self.at.told])
+        header = read_header(self.at.frames[self.at.confirmed])
         if (header.run, header.sequence) != (1, 0):
             raise Silent(f"its first frame is of run {header.run}, sequence {header.sequence}")
         self.reports()

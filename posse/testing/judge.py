@@ -69,10 +69,10 @@ class JudgeFinding(NamedTuple):
         return f"{self.check:<38} {self.word}{': ' * bool(self.how)}{self.how}{again}"
 
 
-def summary(found: Collection[JudgeFinding]) -> str:
+def summary(findings: Collection[JudgeFinding]) -> str:
     """How many checks broke, of how many that applied."""
-    broken, untried = (sum(each.held is held for each in found) for held in (False, None))
-    return f"{broken} of {len(found) - untried} broken, {untried} not applicable"
+    broken, untried = (sum(each.held is held for each in findings) for held in (False, None))
+    return f"{broken} of {len(findings) - untried} broken, {untried} not applicable"
 
 
 def small_run(name: str) -> dict[str, Any]:

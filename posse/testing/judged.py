@@ -9,9 +9,11 @@ from posse.testing.judge import JudgeFinding, summary
 _CSS = {True: "yes", False: "no", None: "open"}
 
 
-def judged_page(source: str, found: Sequence[JudgeFinding]) -> Page:
+def judged_page(source: str, findings: Sequence[JudgeFinding]) -> Page:
     """The page about `source`, an address or what names a system; what broke comes first."""
-    ordered = sorted(found, key=lambda finding: (finding.held is not False, finding.held is None))
+    ordered = sorted(
+        findings, key=lambda finding: (finding.held is not False, finding.held is None)
+    )
     verdicts = [
         Verdict(
             css=_CSS[finding.held],
@@ -34,7 +36,7 @@ def judged_page(source: str, found: Sequence[JudgeFinding]) -> Page:
         commands = "\n".join(dict.fromkeys(broken))
         sections.append(Section(id="again", title="To repeat what broke", code=commands))
     return Page(
-        title=capital(summary(found)),
+        title=capital(summary(findings)),
         kicker=f"{source} · judge",
         lead="What posse's own systems and agents must hold, tried on this one.",
         sections=sections,

@@ -77,7 +77,7 @@ class PlayedCoordinator:
 
     def begin(self) -> None:
         """A new session."""
-        self.sent, self.told, self.now = 0, 0, 0.0
+        self.sent, self.confirmed, self.now = 0, 0, 0.0
         self.frames: list[bytes] = []
         """The frames of the session that came in order."""
         self.again: list[tuple[int, bytes]] = []
@@ -90,7 +90,9 @@ class PlayedCoordinator:
         """The next frame of the session, in its envelope."""
         self.sent += 1
         now = 0.0 if run == _OUTSIDE else self.now
-        return enveloped(encode(message, run, COORDINATOR, self.sent, now, 0), self.sent, self.told)
+        return enveloped(
+            encode(message, run, COORDINATOR, self.sent, now, 0), self.sent, self.confirmed
+        )
 
     def send(self, data: bytes) -> None:
         """Send bytes to the agent."""
@@ -107,7 +109,7 @@ class PlayedCoordinator:
     def mark(self, mark: str, number: int = 0) -> None:
         """Send an envelope without a frame."""
         code = int.from_bytes(b"pn\x01" + mark.encode(), "little")
-        self.send(enveloped(b"", number, self.told, code))
+        self.send(enveloped(b"", number, self.confirmed, code))
 
     def hear(self, seconds: float = _WAIT) -> Message | None:
         """The next message of the agent, in order; None if none comes."""
@@ -212,7 +214,7 @@ class ForeignChecks:
         """Welcome it, and wait for `Arrived`."""
         self.at.say_bare(control.Welcome(0, self.at.plan.spec.system))
         self.inbox = self.at.wait(control.Arrived).inbox
-        self.at.told = 1
+        self.at.confirmed = 1
 
     def joins_anew(self) -> None:
         """Know it no more."""
@@ -244,7 +246,7 @@ class ForeignChecks:
     def begins(self) -> None:
         """The next run."""
         self.run += 1
-        self.at.now, self.at.told = 0.0, len(self.at.frames)
+        self.at.now, self.at.confirmed = 0.0, len(self.at.frames)
         self.at.say(control.Begin(1, self.run), self.run)
 
     def reports(self) -> control.Report:
@@ -259,7 +261,7 @@ class ForeignChecks:
 
     def leaves(self) -> None:
         """Let it go."""
-        self.at.told = len(self.at.frames)
+        self.at.confirmed = len(self.at.frames)
         self.at.say(control.Goodbye())
         if (confirmed := self.at.wait_for_mark("C")) != self.at.sent:
             raise Silent(f"it confirms {confirmed} of {self.at.sent}")

@@ -94,7 +94,7 @@ def test_the_answer_is_that_of_a_plain_replay(tmp_path, system, agents, paramete
         live = run(raw).runs[0]
     for rank in range(agents):
         store = DecisionStore(tmp_path / f"live-{rank}.decisions")
-        rows = [f"{arm},{reward}" for arm, reward in store.told(1)]
+        rows = [f"{arm},{reward}" for arm, reward in store.rewards_of(1)]
         store.close()
         (tmp_path / f"{rank}.csv").write_text("\n".join(["arm,reward", *rows]))
     clock = prepare(raw).clock

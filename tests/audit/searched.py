@@ -406,4 +406,4 @@ def seek(plant: str, tries: int, mechanism: str = "", first: int = 0) -> SearchO
         for seed in range(first, first + tries):
             if not hunt.violations:
                 hunt.try_one(seed)
-        return hunt.found(time.monotonic() - begun)
+        return hunt.outcome(time.monotonic() - begun)

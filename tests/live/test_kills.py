@@ -137,7 +137,7 @@ def test_twenty_kills_lose_no_reward_and_use_none_twice(tmp_path: Path) -> None:
     assert kills == KILLS
     for rank in range(AGENTS):
         store = DecisionStore(tmp_path / f"live-{rank}.decisions")
-        rows = store.told(1)
+        rows = store.rewards_of(1)
         kept = {
             f"{n:x}-{key:012x}": (state, arm, reward)
             for n, key, state, arm, reward in store._db.execute(
@@ -232,7 +232,7 @@ def test_no_person_gives_more_than_is_allowed_in_the_field_though_agents_are_kil
         assert seen[rank]["person"]
         store = DecisionStore(tmp_path / f"live-{rank}.decisions")
         whose_rows = store._db.execute("SELECT person FROM decisions").fetchall()
-        used = store.told(1)
+        used = store.rewards_of(1)
         store.close()
         assert len(used) == horizon
         assert max(Counter(whose_rows).values()) <= most

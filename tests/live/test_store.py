@@ -77,7 +77,7 @@ def test_the_run_goes_on_by_its_token_and_another_begins_anew(tmp_path) -> None:
     assert not again.have((0,), (3,))
     assert again.ask("bob") == late
     assert again.ask("ann").idle == "person"
-    assert again.store.told(1) == [(0, 0.25), (0, 0.75)]
+    assert again.store.rewards_of(1) == [(0, 0.25), (0, 0.75)]
     again.finish(1)
     again.begin(b"two")
     with pytest.raises(RewardRefusal, match="too late"):

@@ -20,7 +20,7 @@ def test_the_page_of_a_guess_is_about_the_best_arm(tmp_path: Path) -> None:
     )  # fmt: skip
     (tmp_path / AUDIT).write_bytes(msgspec.json.encode(document))
     page = audit_page(tmp_path)
-    assert page.title == document.told.sentence
+    assert page.title == document.verdict_line.sentence
     assert page.title.startswith("Refuted: the best arm is named in 60 of 100 runs")
     assert page.tiles[0].value == "0.5"
 
@@ -53,7 +53,7 @@ def test_every_trouble_of_an_audit_is_in_its_table_and_on_its_page(tmp_path: Pat
         guess=None, word="refuted", says="", words="", hopeless="9 runs can refute nothing",
     )  # fmt: skip
     (tmp_path / AUDIT).write_bytes(msgspec.json.encode(document))
-    told, page = document.told, audit_page(tmp_path)
+    told, page = document.verdict_line, audit_page(tmp_path)
     assert told.line == (
         "done: Refuted: ε is at least 2, claimed ε = 1 · violation · overspent · no power"
     )

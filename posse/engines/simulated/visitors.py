@@ -50,7 +50,7 @@ def visited(source: Source) -> Plan:
 def replayed(plan: Plan, doors: "dict[int, SimulatedDoor]", folder: Path) -> RunRecord:
     """The run over logs of what was told at these doors, in that order."""
     for rank, door in doors.items():
-        rows = [f"{arm},{value!r}" for arm, value in door.told()]
+        rows = [f"{arm},{value!r}" for arm, value in door.rewards()]
         files.write(folder / f"told-{rank}.csv", "\n".join(["arm,reward", *rows]), lasting=False)
     log = CsvArms(path="told-{rank}.csv", count=plan.spec.arms.arm_count())
     spec = plan.spec
@@ -92,7 +92,7 @@ class SimulatedDoor(Service):
         """The agent's process is started again; what was on disk is there."""
         self._wall, self._asked_for = wall, None
 
-    def told(self) -> list[tuple[int, float]]:
+    def rewards(self) -> list[tuple[int, float]]:
         """Arm and reward of all that is used in the run, each arm's in the order of use."""
         desk = self._desk
         arms = range(len(self.settings.names))

@@ -142,11 +142,11 @@ class ForkServer(Starter):
             self._process.wait()
 
 
-def of_death(told: tuple[int, int] | None) -> Died:
+def of_death(died: tuple[int, int] | None) -> Died:
     """The death of an agent of which rank and exit code were told; None: of who tells of them."""
-    if told is None:
+    if died is None:
         return Died(None, "the process that starts the agents is gone")
-    rank, code = told
+    rank, code = died
     if rank == _NOT_FORKED:
         return Died(None, f"only {code} of the agents' processes could be started: {_FEW}")
     if code == _NO_ROOM:
