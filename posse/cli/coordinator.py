@@ -73,44 +73,52 @@ def coordinator(
     folder = paths.result(out, file.stem)
     kept = checked.field or checked.spec.engine.durable or checked.spec.engine.restarts > 0
 
-    @contextmanager
-    def serve(
-        source: Plan, *, on_hub: Callable[[Hub], None] = lambda hub: None, **given: Any
-    ) -> Iterator[api.RunMaker]:
-        hubs: list[Hub] = []
-
-        def publish(hub: Hub) -> None:
-            on_hub(hub)
-            hubs.append(hub)
-            LOG.info("waiting for %d agents at %s", agents, hub.endpoint)
-            served.serve(partial(health.of_coordinator, hub.status, folder, field=checked.field))
-
-        with api.serve(
-            source,
-            bind=bind,
-            keys=pairs,
-            capture=capture,
-            journal=folder / JOURNAL if kept else None,
-            on_hub=publish,
-            resumable=is_resumable(resumable),
-            **given,
-        ) as runs:
-            yield runs
-            # the result is written: a launcher may end all processes when the first agent leaves
-            streams.ignore_signals(hubs[0].hurry)
-        streams.ignore_signals()
-
+    open_runs = partial(
+        _serving,
+        served=served,
+        folder=folder,
+        bind=bind,
+        keys=pairs,
+        capture=capture,
+        journal=folder / JOURNAL if kept else None,
+        resumable=is_resumable(resumable),
+    )
     links: Links = "keys" if pairs is not None else "insecure"
     return series.carry_out(
         checked,
         folder,
-        serve,
+        open_runs,
         links,
         JOURNAL if kept else "",
         json=result.json,
         watched=watched,
         resumable=resumable,
     )
+
+
+@contextmanager
+def _serving(
+    plan: Plan,
+    served: Served,
+    folder: Path,
+    *,
+    on_hub: Callable[[Hub], None] = lambda hub: None,
+    **given: Any,
+) -> Iterator[api.RunMaker]:
+    """Serve a plan's runs as `api.serve`, and how the coordinator is."""
+    hubs: list[Hub] = []
+
+    def publish(hub: Hub) -> None:
+        on_hub(hub)
+        hubs.append(hub)
+        LOG.info("waiting for %d agents at %s", plan.spec.agents.count, hub.endpoint)
+        served.serve(partial(health.of_coordinator, hub.status, folder, field=plan.field))
+
+    with api.serve(plan, on_hub=publish, **given) as runs:
+        yield runs
+        # the result is written: a launcher may end all processes when the first agent leaves
+        streams.ignore_signals(hubs[0].hurry)
+    streams.ignore_signals()
 
 
 def _checked(file: Path, settings: Settings, keys: KeyOptions, bind: str) -> Plan:
