@@ -25,7 +25,7 @@ COMPILED := --numprocesses 3 --dist worksteal -m "not slow and not inside" \
 # tests start hundreds of processes: what each imports is compiled once
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo pictures example test test-all test-compiled check fuzz resolve attacks simulate format docs bench compiled lock clean
+.PHONY: demo pictures example test test-all test-compiled check fuzz resolve attacks simulate mutants format docs bench compiled lock clean
 
 demo: $(VENV)/run
 	$(BIN)/posse run examples/first_ride.toml --out runs/demo
@@ -90,6 +90,10 @@ SEEDS ?= 500
 FIRST ?= $(shell date +%s)
 simulate: $(VENV)/dev
 	$(BIN)/posse simulate --seeds $(SEEDS) --first $(FIRST) --jobs 2 $(SIMULATE)
+
+# small faults in copies of the code, each until a seed finds it
+mutants: $(VENV)/dev
+	$(BIN)/python -m tests.support.mutants --first $(FIRST) $(MUTANTS)
 
 format: $(VENV)/dev
 	$(BIN)/ruff format .

@@ -49,6 +49,7 @@ from posse.testing.simulator.faults import (
 )
 from posse.testing.simulator.field import SYSTEMS as FIELD_SYSTEMS
 from posse.testing.simulator.field import breaches, field_plan, write_logs
+from posse.testing.simulator.knobs import draw_knobs, split, turned
 from posse.testing.small import SMALL
 from posse.wire.sockets import LINK_DEADLINE
 
@@ -191,8 +192,12 @@ def attempt(
     """Try one seed of a plan; `faults` instead of those that the seed draws.
 
     The seed draws whether there are keys; faults that need them are drawn with all `kinds` only. It
-    also draws whether all are on one machine, if the faults that are given can happen there.
+    also draws whether all are on one machine, if the faults that are given can happen there, and
+    which of the code's constants have another value.
     """
+    knobs, faults = split(faults)
+    if faults is None and kinds == KINDS:
+        knobs = draw_knobs(seed)
     mode = draw_mode(seed)
     own = get_args(StartedFault) if kinds == KINDS else ()
     asked = [*kinds, *own] if faults is None else [fault.what for fault in faults]
@@ -233,7 +238,8 @@ def attempt(
             passed = cluster.schedule.now - nemesis.quiet_at
             return passed > within and (passed > AT_MOST or not _turned_away(cluster, faults))
 
-        cluster.run(math.inf, lambda: late() or len(cluster.events) > MOST_EVENTS)
+        with turned(knobs):
+            cluster.run(math.inf, lambda: late() or len(cluster.events) > MOST_EVENTS)
         expected = {
             n: _expected(plan, encoded, n, cluster, faults) for n in range(plan.spec.repeat)
         }
@@ -243,8 +249,9 @@ def attempt(
     finally:
         cluster.close()
     seconds = cluster.schedule.now - START
+    told = [*faults, *knobs]
     return SimulatedTrial(
-        plan.spec.system, seed, cluster.durable, list(faults), violations, cluster.events, seconds
+        plan.spec.system, seed, cluster.durable, told, violations, cluster.events, seconds
     )
 
 

@@ -69,6 +69,9 @@ HostileFault = Literal["garbled"]
 """What only a broken or hostile peer does. It is not drawn, and the run need only end, said or not:
 what is garbled may still be valid."""
 
+TurnedKnob = Literal["knob"]
+"""No fault: a constant of the code has another value (`posse.testing.simulator.knobs`)."""
+
 STRANGERS = frozenset({"unlisted key", "no key", "key of another"})
 """Who comes as the agent that is named, with other keys than its own."""
 
@@ -156,17 +159,23 @@ _AMOUNTS: dict[str, tuple[float, float]] = {
 """Seconds, bytes per second, or shares, from and to."""
 
 
-class InjectedFault(msgspec.Struct, frozen=True, kw_only=True):
-    """See the module's text. `amount` is in seconds, bytes per second, or a share of frames."""
+class InjectedFault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """See the module's text. `amount` is in seconds, bytes per second, or a share of frames.
 
-    what: FaultKind | KeyFault | StartedFault | HostileFault
+    `knob`: which constant, for all of the run, is `amount`.
+    """
+
+    what: FaultKind | KeyFault | StartedFault | HostileFault | TurnedKnob
     after: int
     ends: tuple[int, ...]
     lasts: float = 0.0
     amount: float = 0.0
     later: float = 0.0
+    knob: str = ""
 
     def __str__(self) -> str:
+        if self.knob:
+            return f"{self.knob} = {self.amount:g}"
         amount = f" by {self.amount:g}" if self.amount else ""
         ends = ", ".join("coordinator" if end == COORDINATOR else str(end) for end in self.ends)
         after = f"{self.after} frames" + f" and {self.later:.3g} s" * bool(self.later)

@@ -1,0 +1,48 @@
+"""Tests of constants that seeds turn."""
+
+from importlib import import_module
+
+import pytest
+
+from posse.agent import process
+from posse.testing.simulator.check import attempt, own_plan
+from posse.testing.simulator.faults import InjectedFault
+from posse.testing.simulator.knobs import KNOBS, draw_knobs, turned
+from posse.wire import restraint, sockets
+
+
+def knob(name: str, value: float) -> InjectedFault:
+    return InjectedFault(what="knob", after=0, ends=(), knob=name, amount=value)
+
+
+@pytest.mark.parametrize("name", KNOBS)
+def test_each_is_a_number_in_the_code_and_may_be_another(name: str) -> None:
+    module, _, constant = name.rpartition(".")
+    own = getattr(import_module(module), constant)
+    assert type(own) in (int, float)
+    assert own not in KNOBS[name]
+    assert all(type(own)(value) == value for value in KNOBS[name])
+
+
+def test_a_turned_one_is_so_wherever_it_was_imported_to_and_only_within() -> None:
+    modules = (sockets, process, restraint)
+    own = sockets.PROBE_EVERY
+    with turned([knob("posse.wire.sockets.PROBE_EVERY", 0.02)]):
+        assert [vars(module)["PROBE_EVERY"] for module in modules] == [0.02] * 3
+    assert [vars(module)["PROBE_EVERY"] for module in modules] == [own] * 3
+
+
+def test_a_quarter_of_the_seeds_turns_some_and_says_which() -> None:
+    drawn = [draw_knobs(seed) for seed in range(400)]
+    assert 60 < sum(map(bool, drawn)) < 140
+    seed = next(seed for seed, knobs in enumerate(drawn) if knobs)
+    trial = attempt(own_plan(seed), seed)
+    assert trial.faults[-len(drawn[seed]) :] == drawn[seed]
+    again = attempt(own_plan(seed), seed, trial.faults)
+    assert (again.violations, again.events) == (trial.violations, trial.events)
+
+
+@pytest.mark.parametrize("name", sorted(KNOBS)[::6])
+def test_a_run_without_faults_does_not_depend_on_it(name: str) -> None:
+    for value in KNOBS[name]:
+        assert attempt(own_plan(8), 8, [knob(name, value)]).violations == []
