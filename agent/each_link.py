@@ -28,7 +28,7 @@ class EachLink(NeighbourLinks):
 
     def _begin_sessions(self, first: int) -> Mapping[int, Link]:
         away = self.not_listening()
-        self.lines = {n: self._line_to(n, first, up=n not in away) for n in self._sockets}
+        self.lines = {n: self._line_to(n, first, up=n not in away) for n in self._addresses}
         self._all = tuple(self.lines.values())
         return {**{n: line.send for n, line in self.lines.items()}, NEIGHBOURS: self._send_to_each}
 
@@ -38,14 +38,17 @@ class EachLink(NeighbourLinks):
         return Line(neighbour, session, transmit, self._interceptor, up=up)
 
     def _transmit_to(self, neighbour: int) -> Transmit:
-        return self._interceptor.before(lambda: (neighbour,), sender(self._sockets[neighbour]))
+        socket = self._sockets.get(neighbour)
+        send = sender(socket) if socket is not None else self._forward_to(neighbour)
+        return self._interceptor.before(lambda: (neighbour,), send)
 
     def _send_to_each(self, frame: bytes) -> None:
         for line in self._all:
             line.send(frame)
 
     def _disconnect(self, neighbour: int) -> None:
-        self._sockets.pop(neighbour).close(0)
+        if (socket := self._sockets.pop(neighbour, None)) is not None:
+            socket.close(0)
 
     def _let_go(self, neighbour: int) -> None:
         super()._let_go(neighbour)

@@ -48,7 +48,7 @@ from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
 from posse.protocol.message import Plane
 from posse.protocol.signing import nonce_of
 from posse.protocol.wire import VERSION, Codec, in_our_version, read_header
-from posse.security.address import inbox_trouble
+from posse.security.address import FORWARDED, inbox_trouble
 
 _CODEC = Codec(control.TO_JOINING)
 _LONGEST_REASON = 1_000
@@ -444,7 +444,7 @@ class Joining:
             )
             return [Fail(f"{text}; ask its operator whether it is posse's own", PosseError)]
         for other, inbox in decoded.inboxes.items():
-            if self.remote and (trouble := inbox_trouble(inbox, "", ())):
+            if self.remote and (trouble := self._trouble_at(inbox)):
                 text = f"the coordinator sent a bad address for agent {other}: {trouble}"
                 return [Fail(text, PosseError)]
         if trouble := self._strange_keys(decoded):
@@ -455,6 +455,10 @@ class Joining:
         self.timer = self._report_links_at(now)
         remarks = () if run is None else run.remarks(self._setup)
         return [DropHost(), *remarks, ConnectNeighbours(self._setup)]
+
+    def _trouble_at(self, inbox: str) -> str:
+        """Why this agent must not send to this inbox; "" if it may."""
+        return "" if inbox == FORWARDED and self._key else inbox_trouble(inbox, "", ())
 
     def _strange_keys(self, setup: AgentSetup) -> str:
         """Why a neighbour's key is not believed: else a coordinator could stand between agents."""
@@ -477,7 +481,7 @@ class Joining:
         return ""
 
     def _neighbour_moved(self, rank: int, inbox: str) -> list[JoiningEffect]:
-        if trouble := inbox_trouble(inbox, "", ()):
+        if trouble := self._trouble_at(inbox):
             text = f"the coordinator sent a bad address for agent {rank}: {trouble}"
             return [LogLine(logging.WARNING, text, f"agent {rank}'s inbox")]
         return [MoveNeighbour(rank, inbox)]

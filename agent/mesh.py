@@ -18,9 +18,12 @@ from typing import Any, ClassVar, Final
 import zmq
 
 from posse.agent.guard import Guard
+from posse.errors import RunFailed
 from posse.hosts.agent_setup import AgentSetup
 from posse.protocol.wire import sent_at
+from posse.security.address import FORWARDED
 from posse.security.zap import key_of
+from posse.wire.forwarding import Forwarding
 from posse.wire.line import Interceptor, Line, Transmit
 from posse.wire.links import Link, sender_of, without_topic
 from posse.wire.session import Session, content
@@ -38,7 +41,8 @@ class NeighbourLinks(ABC):
 
     It binds to the first address of `bind` that it can. `rank` is -1 while not known.
     `patience_ms`: longest wait of `listen` for a frame. A `guard` watches the links, and reports
-    each that comes up or goes down to `changed`.
+    each that comes up or goes down to `changed`. Neighbours that accept no connections are reached
+    by `forwarding`.
     """
 
     inbox_type: ClassVar[int]
@@ -54,7 +58,9 @@ class NeighbourLinks(ABC):
         rank: int,
         patience_ms: int,
         interceptor: Interceptor,
+        forwarding: Forwarding | None = None,
     ) -> None:
+        self._forwarding = forwarding
         self.lines: dict[int, Line] = {}
         """By the neighbour's rank."""
         self._context = context
@@ -93,6 +99,8 @@ class NeighbourLinks(ABC):
         if guard is not None:
             guard.know(setup)
             self._neighbours = guard.neighbours
+        if self._forwarding is not None:
+            self._forwarding.know(setup, self._rank)
         inboxes = setup.inboxes
         for neighbour in [r for r, old in self._addresses.items() if inboxes.get(r) != old]:
             self.lose(neighbour)
@@ -128,15 +136,52 @@ class NeighbourLinks(ABC):
         self._connect(neighbour, address)
         if line is not None:
             line.transmit = self._transmit_to(neighbour)
+            if address == FORWARDED:
+                line.changed(up=True)
         return True
 
     def _connect(self, neighbour: int, address: str) -> None:
+        if address == FORWARDED:
+            self._addresses[neighbour] = address
+            return
         socket = self._socket_to(neighbour)
         if self._guard is not None:
             self._guard.link(socket, neighbour)
         know_family(socket, address)
         socket.connect(address)
         self._addresses[neighbour] = address
+
+    @property
+    def comes_forwarded(self) -> bool:
+        """Whether neighbours' data may come by the coordinator, not by the inbox."""
+        return self._forwarding is not None and (
+            self._forwarding.alone or FORWARDED in self._addresses.values()
+        )
+
+    def _forwarded(self) -> list[int]:
+        """The neighbours that are reached by the coordinator."""
+        return [n for n, address in self._addresses.items() if address == FORWARDED]
+
+    def _forward_to(self, neighbour: int) -> Transmit:
+        if self._forwarding is None:
+            raise RunFailed(f"agent {neighbour} accepts no connections, and this agent has no keys")
+        return self._forwarding.to(neighbour)
+
+    def forwarding_again(self) -> None:
+        """The link to the coordinator is up again: what it carried for others may be lost."""
+        for neighbour in self._forwarded():
+            if (line := self.lines.get(neighbour)) is not None:
+                line.changed(up=True)
+
+    def take_forwarded(self, forwarded: bytes) -> tuple[int, bytes | None] | None:
+        """The sender of what the coordinator forwarded, and its frame, if its session has one.
+
+        None for what no neighbour sealed for this agent.
+        """
+        opened = self._forwarding.opened(forwarded) if self._forwarding is not None else None
+        if opened is None or (line := self.lines.get(opened[0])) is None:
+            return None
+        return opened[0], line.receive(without_topic(opened[1]))
 
     @abstractmethod
     def _transmit_to(self, neighbour: int) -> Transmit:

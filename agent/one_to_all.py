@@ -43,6 +43,7 @@ class OneToAll(NeighbourLinks):
         self.socket.setsockopt(zmq.XPUB_VERBOSE, 1)
         self.back = (self.socket, self._subscriptions)
         self._listening: set[bytes] = set()
+        self._singly: dict[int, Transmit] = {}
 
     def rename(self, rank: int) -> None:
         """See `NeighbourLinks`. The new topic also tells a publisher which agent listens now."""
@@ -59,7 +60,8 @@ class OneToAll(NeighbourLinks):
         return self.socket
 
     def _begin_sessions(self, first: int) -> Mapping[int, Link]:
-        send, interceptor = sender(self.socket), self._interceptor
+        send, interceptor = self._send_everywhere(), self._interceptor
+        self._forward_singly()
         session = BroadcastSession(first, signature(self._rank), len(self._addresses))
         to_all = interceptor.before(lambda: sorted(self._addresses), send)
         self._to_all = Line(NEIGHBOURS, session, to_all, interceptor)
@@ -70,8 +72,32 @@ class OneToAll(NeighbourLinks):
         }
         return {NEIGHBOURS: self._send_to_all}
 
+    def _send_everywhere(self) -> Transmit:
+        """To all at once, and singly to those whom the coordinator reaches."""
+        send = sender(self.socket)
+        if self._forwarding is None:
+            return send
+
+        def transmit(data: bytes, flags: int = 0) -> None:
+            send(data, flags)
+            for forward in self._singly.values():
+                forward(data)
+
+        return transmit
+
+    def _forward_singly(self) -> None:
+        self._singly = {n: self._forward_to(n) for n in self._forwarded()}
+
+    def move_neighbour(self, neighbour: int, address: str) -> bool:
+        moved = super().move_neighbour(neighbour, address)
+        self._forward_singly()
+        return moved
+
     def _transmit_to(self, neighbour: int) -> Transmit:
-        send = self._interceptor.before(partial(tuple, (neighbour,)), sender(self.socket))
+        ends = partial(tuple, (neighbour,))
+        if neighbour in self._forwarded():
+            return self._interceptor.before(ends, self._forward_to(neighbour))
+        send = self._interceptor.before(ends, sender(self.socket))
         return partial(_send_to_one, send, _topic(neighbour))
 
     def _send_to_all(self, frame: bytes) -> None:
@@ -93,6 +119,7 @@ class OneToAll(NeighbourLinks):
         session = self._to_all.session
         assert isinstance(session, BroadcastSession)
         session.leave(self.lines[neighbour].session)
+        self._singly.pop(neighbour, None)
         super()._let_go(neighbour)
 
     def _disconnect(self, neighbour: int) -> None:
@@ -116,9 +143,8 @@ class OneToAll(NeighbourLinks):
     def not_listening(self) -> tuple[int, ...]:
         self._subscriptions()
         down = self._down()
-        return tuple(
-            sorted(r for r in self._addresses if r in down or _topic(r) not in self._listening)
-        )
+        mine = self._addresses.keys() - self._forwarded()
+        return tuple(sorted(r for r in mine if r in down or _topic(r) not in self._listening))
 
     def _down(self) -> set[int]:
         """The neighbours whose connection was lost: ZeroMQ keeps their subscriptions meanwhile."""

@@ -38,6 +38,7 @@ from posse.protocol.errors import LocalProtocolError
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.message import Message
 from posse.system import get_system
+from posse.wire.forwarding import FORWARD
 from posse.wire.line import Interceptor, Line
 from posse.wire.links import Link, outside_runs
 from posse.wire.resources import ProcessResources
@@ -97,6 +98,7 @@ class AgentProcess:
         self._interceptor = Interceptor(journal, tap, self._known_rank)
         self._uplink = uplink = connect(self._interceptor)
         self._site = site
+        self._forwarding = site.forwarding(uplink.forward)
         self._journal = journal
         self._checkpoints = (
             Checkpoints(journal, world.process_time) if journal is not None else None
@@ -214,7 +216,12 @@ class AgentProcess:
                     self._take(frame)
                     continue
                 self._selector.wait(0)
-            elif self._mesh is not None and host is not None and host.hears_neighbours_only:
+            elif (
+                self._mesh is not None
+                and host is not None
+                and host.hears_neighbours_only
+                and not self._mesh.comes_forwarded
+            ):
                 self._receive_from_neighbours(host, self._mesh)
                 self._selector.wait(0)
             else:
@@ -298,6 +305,9 @@ class AgentProcess:
     def _take(self, frame: bytes) -> None:
         """Handle one frame from the coordinator."""
         host = self.host
+        if frame[:2] == FORWARD:
+            self._take_forwarded(frame)
+            return
         if host is None or not host.knows(frame):
             self._take_unread(frame)
             return
@@ -305,6 +315,17 @@ class AgentProcess:
 
     def _take_unread(self, frame: bytes) -> None:
         self._carry_out(self.joining.receive(frame, self._now()))
+
+    def _take_forwarded(self, forwarded: bytes) -> None:
+        """Take what a neighbour sent over the coordinator."""
+        taken = self._mesh.take_forwarded(forwarded) if self._mesh is not None else None
+        if taken is None:
+            text = "dropped what the coordinator forwarded: no neighbour sealed it for this run"
+            LOG.warning("%s", text, extra={"about": "forwarded"})
+            return
+        source, frame = taken
+        if frame is not None and self.host is not None:
+            self._carry(self.host, self.host.receive(source, frame))
 
     def _drop_neighbour(self, neighbour: int) -> None:
         LOG.warning("agent %d is gone; going on without it", neighbour)
@@ -379,6 +400,7 @@ class AgentProcess:
                     self._send_message(message)
                 case effects.BeginSession():
                     self._uplink.begin()
+                    self._forwarding_again()
                 case effects.SendResume(resume):
                     session, inbox = self._uplink.line.session, self._inbox_now()
                     there = {"taken": session.taken, "inbox": inbox, "sent": session.sent}
@@ -386,6 +408,7 @@ class AgentProcess:
                 case effects.ResumeSession(taken):
                     self._only_recovered = False
                     self._uplink.resume(taken)
+                    self._forwarding_again()
                 case effects.OpenInbox(system, rank):
                     self._carry_out(self.joining.inbox_open(self._open_inbox(system, rank)))
                 case effects.ConnectNeighbours(setup):
@@ -414,6 +437,10 @@ class AgentProcess:
                     raise kind(reason)
                 case _:
                     assert_never(effect)
+
+    def _forwarding_again(self) -> None:
+        if self._mesh is not None:
+            self._mesh.forwarding_again()
 
     def _forget(self) -> None:
         """Drop the host: the coordinator configures anew, or was started again."""
@@ -467,6 +494,7 @@ class AgentProcess:
                 rank=rank,
                 patience_ms=_LOOK_UP_MS,
                 interceptor=self._interceptor,
+                forwarding=self._forwarding,
             )
             self._selector.watch(self._mesh.inbox, self._drain_inbox)
             if self._mesh.back is not None:

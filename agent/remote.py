@@ -34,7 +34,8 @@ from posse.security.keys import AgentKeys, beginning
 from posse.spec.fingerprint import fingerprint
 from posse.spec.privacy import ALONE, PrivacySpec
 from posse.system import get_system
-from posse.wire.line import Interceptor
+from posse.wire.forwarding import Forwarding
+from posse.wire.line import Interceptor, Transmit
 from posse.wire.lookup import reachable_address, unresolved
 from posse.wire.sockets import Selector
 from posse.wire.world import HERE, World
@@ -68,6 +69,8 @@ class RemoteSite(AgentSite):
     def bind(self, system: str) -> str:
         if get_system(system).wiring is None:
             return ""
+        if self._inbox == address.FORWARDED:
+            return "tcp://127.0.0.1:*"  # nobody is told
         return self._inbox or address.join(self._world.own_address(self._endpoint), "*")
 
     def elsewhere(self, bound: str) -> str:
@@ -75,6 +78,8 @@ class RemoteSite(AgentSite):
         return "" if self._inbox or address.split(bound)[0] == own else address.join(own, "*")
 
     def address_for_neighbours(self, bound: str) -> str:
+        if self._inbox == address.FORWARDED:
+            return self._inbox
         return self._advertise or reachable_address(bound, self._endpoint)
 
     def why_alone(self) -> str:
@@ -91,6 +96,12 @@ class RemoteSite(AgentSite):
         journal = self._journal
         kept = journal.signed if journal is not None and journal.beginning else None
         return self._keys.signer(agents, name, None if kept is None else kept.claim)
+
+    def forwarding(self, send: Transmit) -> Forwarding | None:
+        if self._keys is None:
+            return None
+        alone = self._inbox == address.FORWARDED
+        return Forwarding(self._keys.own, send, self._world.token_bytes, alone=alone)
 
     def say_failure(self, reason: str, *, field: bool) -> None:
         LOG.error("%s", reason)
@@ -135,7 +146,8 @@ def remote_agent(
 
     `rank` -1 lets the key choose, or the coordinator if real rewards do not depend on the rank.
     `inbox` is the ZeroMQ address at which this agent listens to neighbours; "" takes any free port
-    of the address by which this machine reaches the coordinator. `advertise` is the one that they
+    of the address by which this machine reaches the coordinator; "coordinator" accepts none, and
+    lets it forward what neighbours seal for this agent. `advertise` is the one that they
     are told, if it is another: a published port, or that of a NAT.
     `plan` is this machine's own run file's: its arms are used, and all else must match the
     coordinator's configuration. `data` is this machine's own reward log; without a `plan` it serves

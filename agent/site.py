@@ -7,6 +7,8 @@ from posse.agent.guard import Guard
 from posse.measure.account import Account
 from posse.protocol.privacy import Claim
 from posse.protocol.signing import Signer
+from posse.wire.forwarding import Forwarding
+from posse.wire.line import Transmit
 
 
 class AgentSite:
@@ -46,6 +48,10 @@ class AgentSite:
 
     def signer(self, agents: int, name: bytes) -> Signer | None:
         """The signer for this agent in the run `name`; None here, where agents have no keys."""
+        return None
+
+    def forwarding(self, send: Transmit) -> Forwarding | None:
+        """How to reach neighbours that accept no connections; None where all do."""
         return None
 
     def run_ended(self, claim: Claim, ledger: Account, delays: Counter[int]) -> None:

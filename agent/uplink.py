@@ -80,7 +80,8 @@ class Uplink:
         self._receive = self.socket.recv
         configure(self.socket, LINK_DEADLINE)
         self._endpoint = endpoint
-        transmit = interceptor.before(lambda: (COORDINATOR,), sender(self.socket))
+        self._send = sender(self.socket)
+        transmit = interceptor.before(lambda: (COORDINATOR,), self._send)
         self.line = Line(COORDINATOR, Session(), transmit, interceptor, up=False)
         """It is up while the connection may carry frames of the session, in both directions."""
         self._checks: CheckingLine | None = None
@@ -146,6 +147,12 @@ class Uplink:
         """Send a frame outside the session, for the current connection only."""
         with suppress(zmq.Again):  # the queue is full; whoever joins or resumes asks again
             self.line.transmit(frame)
+
+    def forward(self, data: bytes) -> None:
+        """Send what is for a neighbour, now or not at all."""
+        if self.line.up:
+            with suppress(zmq.ZMQError):
+                self._send(data, zmq.NOBLOCK)
 
     def probe(self, now: float) -> None:
         """Look up the coordinator's name if that is due, and ask for missing confirmations."""

@@ -33,10 +33,13 @@ from posse.protocol.machine import COORDINATOR
 from posse.protocol.message import Message
 from posse.protocol.wire import kind_of
 from posse.results.record import RunRecord
+from posse.results.traffic import ForwardedBytes
+from posse.security.address import FORWARDED
 from posse.security.keys import CoordinatorKeys
 from posse.spec.fingerprint import fingerprint
 from posse.spec.runfile import RunSpec
 from posse.wire.door import AROUND, AROUND_WITH_KEYS
+from posse.wire.forwarding import FORWARD, HEAD
 from posse.wire.line import Interceptor, PeerStalled
 from posse.wire.links import outside_runs
 from posse.wire.orders import Signs
@@ -120,6 +123,7 @@ class Hub:
         """Whether an interrupted run is to resume later."""
         self.adjourned = False
         """Whether it was interrupted so; agents are then not let go."""
+        self._forwarded = ForwardedBytes()
         self._journal = journal
         self._around = AROUND if keys is None else AROUND_WITH_KEYS
         self._interceptor = Interceptor(journal, tap, lambda: COORDINATOR)
@@ -231,6 +235,9 @@ class Hub:
         record.restarts = dict(self.lobby.restarts)
         self.lobby.restarts.clear()
         record.communication.socket_bytes = self._router.door.counted()
+        if self._forwarded.messages:
+            record.communication.forwarded = self._forwarded
+            self._forwarded = ForwardedBytes()
         return record
 
     def hurry(self) -> None:
@@ -351,6 +358,9 @@ class Hub:
         if data is not None:
             # also what the session drops: the door compares it with the bytes that the kernel saw
             member.received += len(data) + self._around
+            if data.startswith(FORWARD):
+                self._forward(member, data)
+                return now
             frame = member.line.receive(data) if is_numbered(data) else data
             if frame is None:
                 # an answer to the roll is no frame, but shows that the agent is there
@@ -368,6 +378,18 @@ class Hub:
             self._hand_to_lobby(Peer(identity, "", member.connection), frame, now)
         return now
 
+    def _forward(self, member: Member, data: bytes) -> None:
+        """Hand on what an agent sealed for a neighbour that accepts no connections."""
+        rank = HEAD.unpack_from(data)[1] if len(data) >= HEAD.size else COORDINATOR
+        to = self.lobby.roster.members.get(rank)
+        if to is None or to.inbox != FORWARDED:
+            self._carry_out(self.lobby.rejected("not-forwarded"))
+        elif to.connection >= 0:  # else its sender asks again
+            data = HEAD.pack(FORWARD, member.rank) + data[HEAD.size :]
+            if not self._router.reply(to.identity, data, rank):
+                self._forwarded.messages += 1
+                self._forwarded.bytes += len(data)
+
     def _receive_from_stranger(
         self, identity: bytes, part: zmq.Frame, data: bytes | None, now: float
     ) -> None:
@@ -376,6 +398,8 @@ class Hub:
         # The kernel gives a closed connection's descriptor to the next one, and the monitor is
         # another socket: without this the loss could be read later, and taken for this peer's.
         self._connections()
+        if data is not None and data.startswith(FORWARD):
+            return  # its sender resumes, and asks again
         if data is not None and is_numbered(data):
             # ZeroMQ kept it over a reset. Taken now it would come before what was lost with the old
             # connection, so it is dropped; the agent resumes, and sends all of it again, in order.

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 from posse.gates.shown import printable
 from posse.protocol import control
-from posse.security.address import inbox_trouble, is_local, is_loopback, split
+from posse.security.address import FORWARDED, inbox_trouble, is_local, is_loopback, split
 from posse.security.keys import CoordinatorKeys
 from posse.spec.fingerprint import differences
 from posse.wire.line import Interceptor, Line
@@ -258,6 +258,8 @@ class Roster:
         """Why neighbours must not connect to this inbox; "" if they may."""
         if not inbox:
             return ""
+        if inbox == FORWARDED:
+            return "" if member.key else "an agent that accepts no connections needs keys"
         others = (m for m in self.members.values() if m.rank != member.rank)
         taken = [m.rank for m in others if m.inbox == inbox]
         if taken:

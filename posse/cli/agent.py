@@ -38,7 +38,7 @@ from posse.plan import Plan, prepare
 from posse.protocol.bounds import MOST_AGENTS
 from posse.security import keys as key_files
 from posse.security import noise
-from posse.security.address import inbox_trouble
+from posse.security.address import FORWARDED, inbox_trouble
 from posse.spec.privacy import ALONE, MOST, MOST_OF_PERSON, PrivacySpec
 from posse.spec.runfile import read
 
@@ -88,7 +88,8 @@ class LinkOptions:
     join: Annotated[str, Parameter(metavar="ADDRESS")]
     """address of the coordinator: tcp://HOST:PORT, or ipc://PATH on this machine"""
     inbox: Annotated[str, Parameter(metavar="ADDRESS")] = ""
-    """address at which this agent listens to its neighbours (default: a free port)"""
+    """address at which this agent listens to its neighbours (default: a free port); coordinator:
+    it accepts no connections, and the coordinator forwards what neighbours seal for it"""
     advertise: Annotated[str, Parameter(metavar="ADDRESS")] = ""
     """address by which neighbours reach the inbox, if it is another: of a published port, a NAT"""
     wait: Duration = 300.0
@@ -99,13 +100,18 @@ class LinkOptions:
     def check(self, keys: KeyOptions) -> None:
         """`InputError` for an address that is invalid, or open to others without keys."""
         keys.check("--join", self.join)
-        if self.inbox:
+        if self.inbox == FORWARDED and keys.keys is None:
+            raise InputError(
+                "--inbox coordinator needs keys, by which neighbours seal what the coordinator "
+                "forwards; make them with posse keys, and add --keys DIR"
+            )
+        if self.inbox and self.inbox != FORWARDED:
             keys.check("--inbox", self.inbox)
         if not self.advertise:
             return
         if trouble := inbox_trouble(self.advertise, "", ()):
             raise InputError(f"--advertise {self.advertise}: {trouble.removeprefix('its inbox ')}")
-        if not self.inbox or self.inbox.endswith(":*"):
+        if not self.inbox.startswith("tcp://") or self.inbox.endswith(":*"):
             raise InputError(
                 f"--advertise {self.advertise} needs --inbox tcp://ADDRESS:PORT, the address on "
                 "this machine to which that one leads"

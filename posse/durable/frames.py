@@ -54,8 +54,8 @@ class Frame:
     `source` and `target` are ranks, `COORDINATOR`, or None for a process without a rank yet. `time`
     is in seconds since the capture's first frame, `size` in bytes, with envelope and header.
     `plane` is "data" (what the paper sends), "control", "world" (the medium of shared arms),
-    "session" (an envelope alone), or "unknown". `kind` and `fields` are the message; `run` (None
-    outside of runs), `sequence`, `now` and `sent` its header.
+    "session" (an envelope alone), "sealed" (forwarded), or "unknown". `kind` and `fields` are the
+    message; `run` (None outside of runs), `sequence`, `now` and `sent` its header.
     `number` and `confirmed` are its envelope's, None without one, as in memory. `resent`: it was
     handed over before, byte for byte.
     """
@@ -187,6 +187,8 @@ class Reader:
     def _frame(self, time: float, source: int | None, target: int | None, data: bytes) -> Frame:
         number = confirmed = None
         made = partial(Frame, time, source, target, len(data))
+        if data[:2] == b"pf":  # sealed from end to end: what is in it was handed over before
+            return made("sealed", "Forwarded")
         data = data[ALONE:] if data[:2] == b"pt" else data
         frame, resent = data, False
         if data[:2] == b"pn" and len(data) >= ENVELOPE.size:

@@ -12,7 +12,7 @@ from posse.errors import PosseError
 from posse.gates import files, locks
 from posse.plan import Plan
 from posse.security import noise
-from posse.security.address import is_local, is_loopback, join, split
+from posse.security.address import FORWARDED, is_local, is_loopback, join, split
 from posse.security.keys import AgentKeys
 from posse.wire.lookup import greets, own_address, reachable_address, unresolved
 from posse.wire.sockets import bound, end
@@ -79,6 +79,8 @@ def of_coordinator(endpoint: str, keys: AgentKeys | None, wait: float) -> Iterat
 
 def of_inbox(endpoint: str, inbox: str, advertised: str) -> Iterator[str]:
     """Why neighbours would not reach this machine's inbox; seen from this machine."""
+    if inbox == FORWARDED:
+        return
     context = zmq.Context()
     socket: zmq.Socket[bytes] = context.socket(zmq.PULL)
     socket.setsockopt(zmq.LINGER, 0)

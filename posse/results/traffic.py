@@ -63,6 +63,16 @@ class KernelBytes(msgspec.Struct):
     received: int
 
 
+class ForwardedBytes(msgspec.Struct):
+    """What the coordinator handed on, sealed, to agents that accept no connections.
+
+    It is part of what agents sent each other, and of no other count of the coordinator's.
+    """
+
+    messages: int = 0
+    bytes: int = 0
+
+
 class ClosedForm(msgspec.Struct):
     """The cost of a run by a paper's formula; `exact`: it must equal what was counted."""
 
@@ -76,7 +86,7 @@ class Traffic(msgspec.Struct, kw_only=True):
 
     `rounds`: rounds of communication, where the paper counts them. `cost`: the links that the paper
     counts, at its prices. `socket_bytes`: only on TCP. The fields after the planes are set only
-    where the paper has a formula for the cost.
+    where the paper has a formula for the cost, or the coordinator forwarded anything.
     """
 
     rounds: int | None = None
@@ -91,6 +101,7 @@ class Traffic(msgspec.Struct, kw_only=True):
     closed_form_paper: ClosedForm | UnsetType = UNSET
     closed_form_by_edges: ClosedForm | UnsetType = UNSET
     cost_per_slot: float | UnsetType = UNSET
+    forwarded: ForwardedBytes | UnsetType = UNSET
 
 
 def traffic(links: Iterable[LinkCount], *, between_agents: bool = True) -> Traffic:

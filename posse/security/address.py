@@ -10,6 +10,9 @@ from posse.gates.shown import printable
 IpNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
 _Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
+FORWARDED = "coordinator"
+"""The inbox of an agent that accepts no connections: neighbours' data come by its coordinator."""
+
 _TCP = re.compile(r"tcp://(?P<host>[^\s/:\[\]]+|\[[^\s/\[\]]+\]):(?P<port>\d{1,5}|\*)")
 
 

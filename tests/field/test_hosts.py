@@ -12,8 +12,9 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -132,8 +133,12 @@ def on(host: str, *arguments: str) -> list[str]:
     return ["ip", "netns", "exec", host, *POSSE, *arguments]
 
 
-def across_hosts(run_file: Path, tmp_path: Path) -> tuple[dict[str, Any], list[str], float]:
+def across_hosts(
+    run_file: Path, tmp_path: Path, nat: Mapping[int, str] = MappingProxyType({})
+) -> tuple[dict[str, Any], list[str], float]:
     """The result of a run with its coordinator on the first host and agents on all three.
+
+    Those of `nat` are in these network namespaces instead, and accept no connections.
 
     And what each agent logged, and the least seconds that a message between hosts was seen to take:
     an agent knows the coordinator's clock up to half of its quickest round trip's excess, and in a
@@ -151,9 +156,10 @@ def across_hosts(run_file: Path, tmp_path: Path) -> tuple[dict[str, Any], list[s
     agents = [
         subprocess.Popen(
             on(
-                names[PLACES[rank]],
+                nat.get(rank, names[PLACES[rank]]),
                 *("agent", "--join", endpoint, "--keys", str(folder), "--rank", str(rank)),
                 *("--wait", "60", "--run", str(run_file)),
+                *(("--inbox", "coordinator") if rank in nat else ()),
             ),
             env=environment,
             stderr=subprocess.PIPE,
@@ -233,6 +239,65 @@ def test_eight_agents_on_three_hosts_with_rewards_of_their_own(tmp_path: Path) -
     delays = [float(t) for log in logs for t in re.findall(r"took ([\d.]+) ms \(median\)", log)]
     assert len(delays) == 8
     assert min(delays) > 1e3 * least, delays
+
+
+@pytest.fixture
+def behind_nat() -> Iterator[str]:
+    """A network namespace whose way out is the second host, which translates its address."""
+    laid_out = [*hosts()]
+    if not laid_out or shutil.which("iptables") is None:
+        pytest.skip("there are no three network namespaces *-h1 to *-h3 (ip netns), or no iptables")
+    router, inside = laid_out[1], laid_out[1].replace("-h2", "-nat")
+    within = ["ip", "netns", "exec", router]
+    out = ["-s", "10.99.61.0/24", "-j", "MASQUERADE"]
+    for command in (
+        ["ip", "netns", "add", inside],
+        [
+            "ip",
+            "-n",
+            router,
+            "link",
+            "add",
+            "nat0",
+            "type",
+            "veth",
+            "peer",
+            "eth0",
+            "netns",
+            inside,
+        ],
+        ["ip", "-n", router, "addr", "add", "10.99.61.1/24", "dev", "nat0"],
+        ["ip", "-n", router, "link", "set", "nat0", "up"],
+        ["ip", "-n", inside, "addr", "add", "10.99.61.2/24", "dev", "eth0"],
+        ["ip", "-n", inside, "link", "set", "lo", "up"],
+        ["ip", "-n", inside, "link", "set", "eth0", "up"],
+        ["ip", "-n", inside, "route", "add", "default", "via", "10.99.61.1"],
+        [*within, "sysctl", "-qw", "net.ipv4.ip_forward=1"],
+        [*within, "iptables", "-t", "nat", "-A", "POSTROUTING", *out],
+    ):
+        subprocess.check_call(command)
+    yield inside
+    subprocess.check_call([*within, "iptables", "-t", "nat", "-D", "POSTROUTING", *out])
+    subprocess.check_call(["ip", "netns", "del", inside])
+
+
+@pytest.mark.slow
+def test_agents_behind_a_nat_take_part_in_a_mesh(behind_nat: str, tmp_path: Path) -> None:
+    """Two neighbours of each other and of two agents outside, who cannot reach them."""
+    run_file = tmp_path / "run.toml"
+    run_file.write_text(DDP_MAB)
+    result, logs, least = across_hosts(run_file, tmp_path, {1: behind_nat, 2: behind_nat})
+    (there,) = result["runs"]
+    (here,) = in_the_lab(run_file, tmp_path)["runs"]
+    for metric in ("answers", "regret", "slots", "pulls"):
+        assert there[metric] == here[metric], logs
+    assert there["communication"]["data"] == here["communication"]["data"]
+    forwarded = there["communication"]["forwarded"]
+    assert forwarded["messages"] > 0
+    assert forwarded["bytes"] > 50 * forwarded["messages"]
+    delays = {(source, target): p50 for source, target, _, p50, _ in there["delay"]["links"]}
+    assert {(0, 1), (2, 1), (1, 2), (3, 2)} <= delays.keys()
+    assert delays[3, 2] > least + NEAR * DELAY  # from the second host to the first and back
 
 
 def started(journal: Path) -> bool:

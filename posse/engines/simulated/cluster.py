@@ -33,7 +33,9 @@ from posse.protocol.machine import COORDINATOR, peer_name
 from posse.protocol.wire import kind_of
 from posse.results.record import RunRecord
 from posse.security import keys
+from posse.security.address import FORWARDED
 from posse.security.keys import AgentKeys
+from posse.wire.forwarding import FORWARD
 from posse.wire.links import without_topic
 from posse.wire.session import content, is_numbered
 
@@ -91,6 +93,8 @@ class SimulatedCluster:
     """What starts the agents, if the coordinator's process does."""
     came_late = False
     """Whether the coordinator was started when agents had been let go already."""
+    forwarded: frozenset[int] = frozenset()
+    """Agents that accept no connections."""
     _last_up: Process | None = None
     doors: dict[int, SimulatedDoor]
     """Where applications ask, by rank, if arms are live."""
@@ -298,6 +302,7 @@ class SimulatedCluster:
                 plan=self.plan,
                 lab=True,
                 wait=self.waits[rank],
+                inbox=FORWARDED if rank in self.forwarded else "",
                 tap=capture or self._tap,
                 journal=self.journal(rank),
                 world=world,
@@ -483,6 +488,8 @@ _BARE = {b"C": "confirms", b"A": "asks again", b"P": "asks how far"}
 
 def _named(data: bytes) -> str:
     """What a frame is, in a word or two."""
+    if data.startswith(FORWARD):
+        return "Forwarded"
     data = without_topic(data)
     kind = kind_of(content(data))
     if not is_numbered(data):

@@ -39,6 +39,7 @@ from posse.engines.simulated.schedule import Process, TurnSchedule
 from posse.protocol.wire import HEADER, kind_of
 from posse.security.address import split
 from posse.spec.network import Conditions, LinkConditions, lateness
+from posse.wire.forwarding import FORWARD
 from posse.wire.session import content, is_numbered
 
 _HOST = "127.0.0.1"
@@ -432,7 +433,7 @@ class SimulatedNetwork:
                 self.note("came", end.rank, other.rank, data)
                 arrive(other, data)
 
-        times = 2 if path.twice and is_numbered(data) and chance.random() < path.twice else 1
+        times = 2 if path.twice and _is_resent(data) and chance.random() < path.twice else 1
         for _ in range(times):
             if not path.passes:
                 other.held.append(land)
@@ -442,7 +443,7 @@ class SimulatedNetwork:
             delay = lateness(path.delay, path.jitter, path.resent, chance)
             other.due = max(other.due, other.free_at + delay)
             late = 0.0
-            if path.overtaken and is_numbered(data) and chance.random() < path.overtaken:
+            if path.overtaken and _is_resent(data) and chance.random() < path.overtaken:
                 late = chance.uniform(0.0, _OVERTAKEN)
             schedule.call_at(other.due + late, land)
 
@@ -719,7 +720,12 @@ def is_ipc(address: str) -> bool:
 
 def _may_be_lost(data: bytes) -> bool:
     """Whether the ends repeat this: all but subscriptions, and words that end a connection."""
-    return is_numbered(data) or kind_of(data) in _REPEATED
+    return _is_resent(data) or kind_of(data) in _REPEATED
+
+
+def _is_resent(data: bytes) -> bool:
+    """Whether it is of a session, be it within what the coordinator forwards."""
+    return is_numbered(data) or data.startswith(FORWARD)
 
 
 def arrived(end: LinkEnd, data: bytes) -> None:

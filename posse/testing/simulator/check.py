@@ -49,7 +49,7 @@ from posse.testing.simulator.faults import (
 )
 from posse.testing.simulator.field import SYSTEMS as FIELD_SYSTEMS
 from posse.testing.simulator.field import breaches, field_plan, write_logs
-from posse.testing.simulator.knobs import draw_knobs, split, turned
+from posse.testing.simulator.knobs import draw_forwarded, draw_knobs, split, turned
 from posse.testing.small import SMALL
 from posse.wire.sockets import LINK_DEADLINE
 
@@ -115,6 +115,7 @@ def result_of(record: RunRecord) -> dict[str, Any]:
         document.pop(name, None)
     traffic = document["communication"]
     del traffic["control"], traffic["socket_bytes"]
+    traffic.pop("forwarded", None)
     return document
 
 
@@ -195,9 +196,7 @@ def attempt(
     also draws whether all are on one machine, if the faults that are given can happen there, and
     which of the code's constants have another value.
     """
-    knobs, faults = split(faults)
-    if faults is None and kinds == KINDS:
-        knobs = draw_knobs(seed)
+    settings, faults = split(faults)
     mode = draw_mode(seed)
     own = get_args(StartedFault) if kinds == KINDS else ()
     asked = [*kinds, *own] if faults is None else [fault.what for fault in faults]
@@ -212,13 +211,17 @@ def attempt(
     frames, links = course(encoded, mode)
     of_keys = None if mode == "started" else draw_of_keys(seed, agents, frames)
     if faults is None:
+        settings = _draw_settings(plan, seed, mode, keyed=of_keys is not None) * (kinds == KINDS)
         faults = draw(seed, agents, frames, links, can)
         faults += draw_for_ever(seed, agents, frames, links, can)
         faults += of_keys or () if kinds == KINDS else ()
     if mode != "apart":
         faults = on_one_machine(faults, agents)
-    need_keys = any(fault.what in get_args(KeyFault) for fault in faults)
+    need_keys = any(
+        fault.what in (*get_args(KeyFault), "forwarded") for fault in [*faults, *settings]
+    )
     cluster = _cluster(plan, seed, keyed=need_keys or of_keys is not None, mode=mode)
+    cluster.forwarded = frozenset(r for s in settings if s.what == "forwarded" for r in s.ends)
     cluster.per_process = draw_per_process(seed, agents)
     base = cluster.schedule.random.choice((1e-4, 1e-3, 2e-2))
     cluster.network.base.delay = base
@@ -238,7 +241,7 @@ def attempt(
             passed = cluster.schedule.now - nemesis.quiet_at
             return passed > within and (passed > AT_MOST or not _turned_away(cluster, faults))
 
-        with turned(knobs):
+        with turned(settings):
             cluster.run(math.inf, lambda: late() or len(cluster.events) > MOST_EVENTS)
         expected = {
             n: _expected(plan, encoded, n, cluster, faults) for n in range(plan.spec.repeat)
@@ -249,10 +252,16 @@ def attempt(
     finally:
         cluster.close()
     seconds = cluster.schedule.now - START
-    told = [*faults, *knobs]
+    told = [*faults, *settings]
     return SimulatedTrial(
         plan.spec.system, seed, cluster.durable, told, violations, cluster.events, seconds
     )
+
+
+def _draw_settings(plan: Plan, seed: int, mode: JoinMode, *, keyed: bool) -> list[InjectedFault]:
+    """What is otherwise for all of the run: constants of the code, agents without an inbox."""
+    meets = keyed and mode == "apart" and plan.system.wiring is not None
+    return draw_knobs(seed) + (draw_forwarded(seed, plan.spec.agents.count) if meets else [])
 
 
 def _expected(

@@ -69,8 +69,9 @@ HostileFault = Literal["garbled"]
 """What only a broken or hostile peer does. It is not drawn, and the run need only end, said or not:
 what is garbled may still be valid."""
 
-TurnedKnob = Literal["knob"]
-"""No fault: a constant of the code has another value (`posse.testing.simulator.knobs`)."""
+TrialSetting = Literal["knob", "forwarded"]
+"""No fault: a constant of the code has another value (`posse.testing.simulator.knobs`), or agents
+accept no connections, for all of the run."""
 
 STRANGERS = frozenset({"unlisted key", "no key", "key of another"})
 """Who comes as the agent that is named, with other keys than its own."""
@@ -165,7 +166,7 @@ class InjectedFault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     `knob`: which constant, for all of the run, is `amount`.
     """
 
-    what: FaultKind | KeyFault | StartedFault | HostileFault | TurnedKnob
+    what: FaultKind | KeyFault | StartedFault | HostileFault | TrialSetting
     after: int
     ends: tuple[int, ...]
     lasts: float = 0.0

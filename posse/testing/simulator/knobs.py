@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, get_args
 
-from posse.testing.simulator.faults import InjectedFault
+from posse.testing.simulator.faults import InjectedFault, TrialSetting
 
 KNOBS: Final[Mapping[str, tuple[float, ...]]] = MappingProxyType(
     {
@@ -51,6 +51,19 @@ _TURNED = 0.25
 _MOST = 4
 
 
+_KEYED_FORWARDED = 0.4
+"""How many seeds with keys have agents that accept no connections."""
+
+
+def draw_forwarded(seed: int, agents: int) -> list[InjectedFault]:
+    """Those who accept no connections, of a seed with keys whose agents have neighbours."""
+    chance = random.Random(f"forwarded {seed}")
+    if chance.random() >= _KEYED_FORWARDED:
+        return []
+    some = chance.sample(range(agents), chance.randint(1, agents))
+    return [InjectedFault(what="forwarded", after=0, ends=tuple(sorted(some)))]
+
+
 def draw_knobs(seed: int) -> list[InjectedFault]:
     """Those that a seed turns, and to what."""
     chance = random.Random(f"knobs {seed}")
@@ -66,17 +79,18 @@ def draw_knobs(seed: int) -> list[InjectedFault]:
 def split(
     faults: Sequence[InjectedFault] | None,
 ) -> tuple[list[InjectedFault], list[InjectedFault] | None]:
-    """What of a trial's faults are knobs, and what are faults."""
+    """What of a trial's faults are settings of it, and what are faults."""
     if faults is None:
         return [], None
-    return [f for f in faults if f.what == "knob"], [f for f in faults if f.what != "knob"]
+    settings = get_args(TrialSetting)
+    return [f for f in faults if f.what in settings], [f for f in faults if f.what not in settings]
 
 
 @contextmanager
 def turned(knobs: Sequence[InjectedFault]) -> Iterator[None]:
     """Within, these constants have other values, wherever they were imported to."""
     before: list[tuple[Any, str, Any]] = []
-    for knob in knobs:
+    for knob in (setting for setting in knobs if setting.knob):
         where, _, name = knob.knob.rpartition(".")
         own = getattr(import_module(where), name)
         for module in [m for at, m in sys.modules.items() if at.startswith("posse.")]:

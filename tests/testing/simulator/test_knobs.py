@@ -5,9 +5,12 @@ from importlib import import_module
 import pytest
 
 from posse.agent import process
+from posse.plan import prepare
+from posse.protocol.machine import COORDINATOR
 from posse.testing.simulator.check import attempt, own_plan
 from posse.testing.simulator.faults import InjectedFault
-from posse.testing.simulator.knobs import KNOBS, draw_knobs, turned
+from posse.testing.simulator.knobs import KNOBS, draw_forwarded, draw_knobs, turned
+from posse.testing.small import SMALL
 from posse.wire import restraint, sockets
 
 
@@ -46,3 +49,25 @@ def test_a_quarter_of_the_seeds_turns_some_and_says_which() -> None:
 def test_a_run_without_faults_does_not_depend_on_it(name: str) -> None:
     for value in KNOBS[name]:
         assert attempt(own_plan(8), 8, [knob(name, value)]).violations == []
+
+
+@pytest.mark.parametrize("name", ["ddp-mab", "private-ucb"])
+def test_a_run_survives_as_much_where_agents_accept_no_connections(name: str) -> None:
+    """Neighbours' frames are lost with either link to the coordinator, and with the coordinator."""
+    plan = prepare({"system": name, **SMALL[name], "engine": {"durable": True}})
+    forwarded = InjectedFault(what="forwarded", after=0, ends=(0, 1))
+    for fault in (
+        InjectedFault(what="lose", after=0, ends=(0, COORDINATOR), lasts=20.0, amount=0.2),
+        InjectedFault(what="kill", after=60, ends=(1,), lasts=2.0),
+        InjectedFault(what="kill", after=90, ends=(COORDINATOR,), lasts=2.0),
+        InjectedFault(what="drop", after=60, ends=(1, COORDINATOR), lasts=8.0),
+    ):
+        trial = attempt(plan, 1, [fault, forwarded])
+        assert trial.violations == []
+        assert any(e.what == "came" and e.detail == "Forwarded" for e in trial.events)
+
+
+def test_some_seeds_with_keys_have_agents_that_accept_no_connections() -> None:
+    drawn = [draw_forwarded(seed, 4) for seed in range(200)]
+    assert 50 < sum(map(bool, drawn)) < 120
+    assert all(set(fault.ends) <= set(range(4)) for (fault,) in filter(None, drawn))
