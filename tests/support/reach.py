@@ -25,7 +25,7 @@ import msgspec
 
 from posse.testing.simulator.check import attempt, own_plan
 from posse.testing.simulator.faults import InjectedFault
-from tests.support import trials
+from tests.support import trials, unreached
 
 ROOT = Path(__file__).parents[2]
 KEPT = Path(__file__).parent / "reached.json"
@@ -36,6 +36,9 @@ _NOT = ("posse/engines/simulated", "posse/engines/start")
 
 LEAST = 120
 """This many targets are reached by what is kept; it only grows."""
+
+_MAKERS = frozenset({"init", "__init__", "from_reason"})
+"""Functions that make an exception for the statement that raises it."""
 
 FOR_EVER = -1
 """As many draws as a trial makes."""
@@ -136,7 +139,7 @@ def reaching(*, tracing: bool = False) -> Iterator[set[str]]:
 
         def init(self: Any, *args: Any, **named: Any) -> None:
             frame = sys._getframe(1)
-            while frame.f_code.co_name in {"init", "__init__"} and frame.f_back is not None:
+            while frame.f_code.co_name in _MAKERS and frame.f_back is not None:
                 frame = frame.f_back
             file = frame.f_code.co_filename
             name = at.get((file, frame.f_lineno))
@@ -291,11 +294,14 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=5.0)
     parser.add_argument("--first", type=int, default=random.randrange(10**6, 10**9))
     parser.add_argument("--into", type=Path, default=KEPT)
-    parser.add_argument("--unreached", action="store_true", help="name what is not reached")
+    parser.add_argument(
+        "--unreached", action="store_true", help="name what is neither reached nor has a reason"
+    )
     options = parser.parse_args()
     if options.unreached:
         known = {name for trial in kept() for name in trial.reached}
-        print(json.dumps([t.name for t in targets() if t.name not in known], indent=1))
+        told = {*known, *unreached.names()}
+        print(json.dumps([t.name for t in targets() if t.name not in told], indent=1))
         print(said(known))
     else:
         search(options.minutes, options.first, options.into)

@@ -6,7 +6,7 @@ import pytest
 
 from posse.engines.simulated.network import garbled
 from posse.testing.simulator.check import attempt, own_plan
-from tests.support import reach
+from tests.support import reach, unreached
 
 
 def test_each_kept_trial_names_targets_that_are_there() -> None:
@@ -15,6 +15,13 @@ def test_each_kept_trial_names_targets_that_are_there() -> None:
     assert len(reached) == len({*reached})
     assert {*reached} <= names
     assert len(reached) >= reach.LEAST
+
+
+def test_each_raise_that_no_seed_reaches_has_a_reason() -> None:
+    """A new `raise` needs a seed, by `python -m tests.support.reach`, or a place in the table."""
+    reached = {name for trial in reach.kept() for name in trial.reached}
+    left = sorted({target.name for target in reach.targets()} - reached)
+    assert sorted(unreached.names()) == left
 
 
 @pytest.mark.slow
