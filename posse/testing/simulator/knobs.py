@@ -8,7 +8,6 @@ import random
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Final, get_args
 
@@ -92,7 +91,7 @@ def turned(knobs: Sequence[InjectedFault]) -> Iterator[None]:
     before: list[tuple[Any, str, Any]] = []
     for knob in (setting for setting in knobs if setting.knob):
         where, _, name = knob.knob.rpartition(".")
-        own = getattr(import_module(where), name)
+        own = vars(sys.modules[where])[name]
         for module in [m for at, m in sys.modules.items() if at.startswith("posse.")]:
             if vars(module).get(name) is own and (module.__name__ == where or name[0] != "_"):
                 before.append((module, name, own))
