@@ -183,7 +183,7 @@ def run_audit(
 
     As `posse audit`, which by default makes no runs once coupled runs have refuted the claim, and
     with `runs` makes them all the same; the name `posse.audit` is that of the package. The field's
-    noise, where python-dp is installed, has no seed, so that figures differ a little from audit to
+    noise, where it is installed, has no seed, so that figures differ a little from audit to
     audit.
 
     `asked` are `epsilon`, `delta`, `sees`, `watched`, `cases` and `budget`, the seconds of

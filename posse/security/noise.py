@@ -1,4 +1,7 @@
-"""The field's noise: from Google's differential privacy library, `python-dp`, and from OpenDP.
+"""The field's noise: from OpenDP, or from Google's library, `python-dp`, where that is installed.
+
+OpenDP adds exact Laplace noise, as a fraction of whole numbers, and then takes the nearest float:
+its law is that of the paper, and what is said depends on the value by it alone.
 
 Google's Laplace mechanism rounds the value to a grid whose step is a power of two far below the
 scale. It draws from a discrete law on that grid, with the operating system's cryptographic
@@ -13,7 +16,10 @@ of discrete Laplace noise (posse/security/polya.py).
 import importlib.util
 import os
 import secrets
+from collections.abc import Callable
+from functools import lru_cache
 from importlib.metadata import version
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +28,9 @@ from posse.protocol.arrays import FloatArray, IntArray
 from posse.protocol.errors import LocalProtocolError
 from posse.protocol.noise import Noise
 from posse.security.polya import draw_share
+
+AddNoise = Callable[[FloatArray, float, float], FloatArray]
+"""Adds Laplace noise to values: the values, their sensitivity, and the noise's scale b."""
 
 NEEDED = '"field" needs a vetted source of noise; run: pip install "posse-bandits[field]"'
 
@@ -45,12 +54,12 @@ os.register_at_fork(after_in_child=_forked)
 
 
 def is_here() -> bool:
-    """Whether `python-dp` is installed."""
-    return importlib.util.find_spec("pydp") is not None
+    """Whether a vetted source of noise is installed."""
+    return bool(names())
 
 
 def require() -> None:
-    """`PosseError` if `python-dp` is not installed."""
+    """`PosseError` if there is no vetted source of noise."""
     if not is_here():
         raise PosseError(f"mode = {NEEDED}")
 
@@ -64,15 +73,53 @@ def names() -> str:
     )
 
 
+def _google() -> AddNoise | None:
+    """Google's Laplace mechanism; None where `python-dp` is not installed."""
+    try:
+        from pydp.algorithms.numerical_mechanisms import LaplaceMechanism  # noqa: PLC0415
+    except ImportError:
+        return None
+
+    def add(values: FloatArray, sensitivity: float, scale: float) -> FloatArray:
+        if _Draws.inherited:
+            raise PosseError(
+                "this process was forked from one that drew noise, so both would draw the same; "
+                "start each agent of the field in a process of its own, before any noise is drawn"
+            )
+        _Draws.begun = True
+        mechanism = LaplaceMechanism(sensitivity / scale, sensitivity)
+        return np.array([mechanism.add_noise(float(value)) for value in values])
+
+    return add
+
+
+def _opendp() -> AddNoise | None:
+    """OpenDP's Laplace mechanism; None where it is not installed."""
+    try:
+        import opendp.prelude as dp  # noqa: PLC0415
+    except ImportError:
+        return None
+    dp.enable_features("contrib")
+
+    @lru_cache(maxsize=64)
+    def mechanism(scale: float) -> Any:
+        domain = dp.vector_domain(dp.atom_domain(T="f64", nan=False))
+        return dp.m.make_laplace(domain, dp.l1_distance(T="f64"), scale=scale)
+
+    def add(values: FloatArray, sensitivity: float, scale: float) -> FloatArray:
+        return np.array(mechanism(float(scale))(values.tolist()), dtype=float)
+
+    return add
+
+
 class FieldNoise(Noise):
     """Noise for real rewards: not repeatable, not predictable."""
 
     def __init__(self) -> None:
-        try:
-            from pydp.algorithms.numerical_mechanisms import LaplaceMechanism  # noqa: PLC0415
-        except ImportError:
-            raise PosseError(f"mode = {NEEDED}") from None
-        self._mechanism = LaplaceMechanism
+        add = _google() or _opendp()
+        if add is None:
+            raise PosseError(f"mode = {NEEDED}")
+        self._add = add
         self._uniform = secrets.SystemRandom().random
 
     def __getstate__(self) -> tuple[()]:
@@ -82,15 +129,8 @@ class FieldNoise(Noise):
         self.__init__()  # type: ignore[misc]
 
     def noisy(self, values: FloatArray, sensitivity: float, scale: float) -> FloatArray:
-        """See `Noise`; `PosseError` in a process that was forked after the first draw."""
-        if _Draws.inherited:
-            raise PosseError(
-                "this process was forked from one that drew noise, so both would draw the same; "
-                "start each agent of the field in a process of its own, before any noise is drawn"
-            )
-        _Draws.begun = True
-        mechanism = self._mechanism(sensitivity / scale, sensitivity)
-        return np.array([mechanism.add_noise(float(value)) for value in values])
+        """See `Noise`; `PosseError` in a process that was forked after Google's first draw."""
+        return self._add(values, sensitivity, scale)
 
     def laplace(self, scale: float, size: int) -> FloatArray:
         """Refused: a bare draw, added to a number later, gives the number away."""
@@ -102,7 +142,7 @@ class FieldNoise(Noise):
         except ImportError:
             raise PosseError(
                 'noise = "shared" in the field needs OpenDP; run: '
-                'pip install "posse-bandits[shared]"'
+                'pip install "posse-bandits[field]"'
             ) from None
         dp.enable_features("contrib")
         domain = dp.vector_domain(dp.atom_domain(T="i64"))

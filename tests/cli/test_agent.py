@@ -110,7 +110,8 @@ def test_a_mistake_in_a_log_is_told_before_joining(given: bool, run: Path, posse
 def test_noise_that_is_not_there_is_told_before_joining(
     option: str, run: Path, posse: Posse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "pydp", None)
+    for library in ("pydp", "opendp"):
+        monkeypatch.setitem(sys.modules, library, None)
     log = run.with_name("rewards-0.csv")
     log.write_text("arm,reward\n0,1\n1,0\n")
     join = [*JOIN, "--rank", "0", option, run if option == "--run" else log]

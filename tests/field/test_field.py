@@ -280,7 +280,8 @@ def test_times_are_whole_milliseconds_in_the_field(rewards: Path) -> None:
 def test_without_the_library_the_field_says_what_to_install(
     rewards: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "pydp.algorithms.numerical_mechanisms", None)
+    for library in ("pydp.algorithms.numerical_mechanisms", "opendp.prelude"):
+        monkeypatch.setitem(__import__("sys").modules, library, None)
     with pytest.raises(PosseError, match=r'pip install "posse-bandits\[field\]"'):
         noise()
 

@@ -10,17 +10,17 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-_FIELD = frozenset({"field", "shared"})
+_GOOGLE = frozenset({"google"})
 LACKS: dict[str, frozenset[str]] = {
     "x86_64-manylinux_2_28": frozenset(),
-    "aarch64-manylinux_2_28": _FIELD,
-    "x86_64-unknown-linux-musl": _FIELD | {"audit", "examples"},
-    "aarch64-unknown-linux-musl": _FIELD | {"audit", "examples", "report", "draw"},
-    "aarch64-apple-darwin": _FIELD,  # uv means macOS 13; from 15 on there is a wheel
+    "aarch64-manylinux_2_28": _GOOGLE,
+    "x86_64-unknown-linux-musl": _GOOGLE | {"audit", "examples"},
+    "aarch64-unknown-linux-musl": _GOOGLE | {"audit", "examples", "report", "draw"},
+    "aarch64-apple-darwin": _GOOGLE,  # uv means macOS 13; from 15 on there is a wheel
     "x86_64-apple-darwin": frozenset(),
     "x86_64-pc-windows-msvc": frozenset(),
 }
-"""By platform, the extras without wheels there; the field's noise is python-dp's."""
+"""By platform, the extras without wheels there; the field's noise is OpenDP's without it."""
 
 _LOWEST = "x86_64-manylinux_2_28"
 _OURS = {"dev", "docs", "bench"}

@@ -4,10 +4,42 @@ import subprocess
 import sys
 
 import numpy as np
+import opendp.prelude as dp
 import pytest
+from scipy import stats
 
 from posse.security.noise import FieldNoise
 from tests.support.laws import discrete_gaussian, p_value
+
+
+@pytest.fixture
+def opendps(monkeypatch: pytest.MonkeyPatch) -> FieldNoise:
+    """The field's noise where there is no python-dp."""
+    monkeypatch.setitem(sys.modules, "pydp.algorithms.numerical_mechanisms", None)
+    return FieldNoise()
+
+
+@pytest.mark.parametrize("scale", [1e-3, 0.7, 500.0])
+def test_without_python_dp_the_noise_has_the_law_of_laplace(opendps, scale):
+    """Kolmogorov-Smirnov, 1,500 draws anew in each run: false alarm 1e-9."""
+    drawn = opendps.noisy(np.full(1_500, 0.3), 1.0, scale)
+    assert stats.kstest((drawn - 0.3) / scale, stats.laplace.cdf).pvalue > 1e-9
+
+
+@pytest.mark.parametrize(("sensitivity", "scale"), [(1.0, 2.0), (0.1, 0.3), (1 / 3, 1e-3)])
+def test_opendp_itself_says_that_it_costs_what_is_claimed(sensitivity, scale):
+    """ε = Δ / b, up to the last bit; the mechanism is made as `FieldNoise` makes it."""
+    domain = dp.vector_domain(dp.atom_domain(T="f64", nan=False))
+    mechanism = dp.m.make_laplace(domain, dp.l1_distance(T="f64"), scale=scale)
+    assert mechanism.map(sensitivity) == pytest.approx(sensitivity / scale, rel=1e-15)
+
+
+def test_opendps_low_bits_are_those_of_any_float(opendps):
+    """What is near a value is not on its own grid: half of all have an odd last bit."""
+    said = opendps.noisy(np.full(400, 0.75), 1.0, 1.0)
+    odd = np.frexp(said)[0] * 2.0**53 % 2 != 0
+    assert 120 < odd.sum() < 280
+    assert len({*said.tolist()}) == 400
 
 
 @pytest.mark.slow

@@ -188,7 +188,7 @@ def _check_cdp(spec: RunSpec, parameters: CdpParameters) -> None:
         raise SpecError(
             "parameters.noise",
             "is 'shared', which in the field needs OpenDP; run: "
-            "pip install \"posse-bandits[shared]\", or set noise_law = 'laplace'",
+            "pip install \"posse-bandits[field]\", or set noise_law = 'laplace'",
         )
 
 
