@@ -44,6 +44,7 @@ REASONS: Final = {
         agent/mesh.NeighbourLinks._forward_to:1
         agent/run.AgentRun.receive:1
         agent/run.AgentRun.receive:2
+        agent/uplink.Uplink.require_signed:1
         agent/uplink.Uplink.resume:1
         coordinator/agreement.Agreement.attest:1
         coordinator/attendance.Attendance.take_last_word:2
@@ -69,6 +70,7 @@ REASONS: Final = {
         posse/hosts/agent_setup.read_setup:4
         posse/hosts/endpoint.Endpoint.open:1
         posse/hosts/endpoint.Endpoint.open:2
+        posse/wire/orders.CheckingLine.checked:1
         posse/wire/session.Session.resume:1
         """,
     "what a person asks for, or gives, before a run; a seed's run files are good": """
@@ -92,7 +94,7 @@ REASONS: Final = {
         """,
     "files that people copied, changed, mounted or opened to others; tests do that": """
         coordinator/roster.Roster._bound_rank:2
-        coordinator/witness.Witness.__init__:1
+        coordinator/witness.Witness._read:1
         posse/durable/capture.Capture._append:1
         posse/durable/capture.Capture._append:2
         posse/durable/capture._may_be_replaced:1
