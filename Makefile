@@ -25,7 +25,7 @@ COMPILED := --numprocesses 3 --dist worksteal -m "not slow and not inside" \
 # tests start hundreds of processes: what each imports is compiled once
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo pictures example test test-all test-compiled check fuzz resolve attacks simulate mutants format docs bench compiled lock clean
+.PHONY: demo pictures example test test-all test-compiled check fuzz resolve lowest attacks simulate mutants format docs bench compiled lock clean
 
 demo: $(VENV)/run
 	$(BIN)/posse run examples/first_ride.toml --out runs/demo
@@ -80,6 +80,15 @@ fuzz: $(VENV)/dev
 resolve: $(VENV)/dev
 	$(BIN)/pip install -q uv
 	PATH=$(BIN):$$PATH $(BIN)/python -m tests.packaging.resolve
+
+# on the lowest versions that are declared
+lowest: $(VENV)/dev
+	$(BIN)/pip install -q uv
+	rm -rf build/lowest build/lib systems/build
+	$(BIN)/uv venv -q build/lowest
+	$(BIN)/uv pip install -q --python build/lowest/bin/python --resolution lowest-direct ".[field]" ./systems
+	rm -rf build/lib systems/build
+	cd tests/packaging && $(CURDIR)/build/lowest/bin/python lowest.py
 
 attacks: $(VENV)/dev
 	grep -o 'tests/[a-z_0-9/]*\.py::[a-z_0-9]*' docs/security.md | sort -u | \

@@ -15,7 +15,7 @@ LACKS: dict[str, frozenset[str]] = {
     "x86_64-manylinux_2_28": frozenset(),
     "aarch64-manylinux_2_28": _GOOGLE,
     "x86_64-unknown-linux-musl": _GOOGLE | {"audit", "examples"},
-    "aarch64-unknown-linux-musl": _GOOGLE | {"audit", "examples", "report", "draw"},
+    "aarch64-unknown-linux-musl": _GOOGLE | {"field", "audit", "examples", "report", "draw"},
     "aarch64-apple-darwin": _GOOGLE,  # uv means macOS 13; from 15 on there is a wheel
     "x86_64-apple-darwin": frozenset(),
     "x86_64-pc-windows-msvc": frozenset(),
