@@ -44,6 +44,7 @@ REASONS: Final = {
         agent/mesh.NeighbourLinks._forward_to:1
         agent/run.AgentRun.receive:1
         agent/run.AgentRun.receive:2
+        agent/run.AgentRun._regrouped:3
         agent/uplink.Uplink.require_signed:1
         agent/uplink.Uplink.resume:1
         coordinator/agreement.Agreement.attest:1
