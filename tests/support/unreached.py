@@ -128,8 +128,7 @@ REASONS: Final = {
         coordinator/hub.Hub._until:1
         coordinator/router.Router.__init__:1
         posse/durable/programme.events:1
-        posse/engines/inquiry.ask:1
-        posse/engines/inquiry._connected:1
+        posse/engines/inquiry.reach:3
         posse/engines/processes.ProcessEngine._run:1
         posse/engines/processes.ProcessEngine.restart:1
         posse/wire/forwarding.Forwarding._box:1
