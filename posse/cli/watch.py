@@ -98,7 +98,7 @@ def serving(
         yield ""
         return
     report.require()
-    from posse.report.served import ServedPage
+    from posse.cli.served import ServedPage
 
     with ServedPage(folder, option, address, **given) as page:
         remark(f"watch it at {page.url}")

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from posse.cli.served import ServedPage
 from posse.gates.http import is_token, new_token, refusal
 from posse.hosts.status import AgentStatus, CoordinatorStatus
 from posse.operate import health
 from posse.operate.web import Web
-from posse.report.served import ServedPage
 from tests.operate.test_web import get
 
 HEALTH = ("/healthz", "/readyz", "/metrics")

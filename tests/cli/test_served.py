@@ -10,10 +10,10 @@ from urllib.parse import urlsplit
 import msgspec
 import pytest
 
+from posse.cli.served import ServedPage, draw
 from posse.durable.directory import FAILURE
 from posse.hosts.status import LIVE
 from posse.operate.live import LiveState
-from posse.report.served import ServedPage, draw
 from tests.operate.test_live import STATE
 from tests.report.test_report import make
 from tests.support.patience import PATIENCE

@@ -138,7 +138,7 @@ def draw(folder: Path, trust: bool = False) -> str:
 
     With `trust` the code of their system is imported.
     """
-    from posse.report import read, run_page  # noqa: PLC0415  what draws takes a second to load
+    from posse.report import read, run_page
 
     try:
         return run_page.run_page(read.read(folder, trust=trust)).html()
