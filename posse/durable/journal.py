@@ -367,8 +367,7 @@ def is_held(path: Path) -> bool:
     if not path.exists():
         return False
     try:
-        with closing(connect(path, 0.0, make=False)) as database:
-            database.execute("SELECT 1 FROM sqlite_master").fetchone()
+        connect(path, 0.0, make=False).close()
     except (OSError, sqlite3.Error) as error:
         return "locked" in str(error)
     return False

@@ -43,7 +43,7 @@ from posse.durable.persons import PersonsLedger, RunCost
 from posse.durable.programme import Declared, declare, on_plan
 from posse.errors import DiskTrouble, LogError, PosseError
 from posse.gates import files
-from posse.gates.databases import connect, plain, read_only
+from posse.gates.databases import connect, read_only
 from posse.gates.files import require_files
 from posse.gates.locks import take
 from posse.hosts.spending import LedgerHeads, RowsByArm, Spending, SpendingRequest
@@ -564,7 +564,6 @@ class Ledger(Spending):
                 os.fchmod(descriptor, 0o600)
                 self._db = connect(self._path, 10.0, make=anew)
                 opened.callback(self._db.close)
-                plain(self._db)
                 for pragma in ("journal_mode = DELETE", "synchronous = FULL"):
                     self._db.execute(f"PRAGMA {pragma}")
                 self._db.executescript(SCHEMA)

@@ -24,7 +24,7 @@ from posse.durable import chain
 from posse.durable.programme import Declared
 from posse.errors import DiskTrouble, InputError, PosseError
 from posse.gates import files
-from posse.gates.databases import connect, plain, read_only
+from posse.gates.databases import connect, read_only
 from posse.gates.decode import Packed
 from posse.gates.files import require_files
 from posse.gates.locks import take
@@ -378,7 +378,7 @@ class PersonsLedger:
         """The file within one transaction, which other agents of this folder wait for."""
         try:
             self._require_there()
-            with closing(plain(connect(self._path, _PATIENCE))) as db:
+            with closing(connect(self._path, _PATIENCE)) as db:
                 for pragma in ("journal_mode = DELETE", "synchronous = FULL"):
                     db.execute(f"PRAGMA {pragma}")
                 db.executescript(_SCHEMA)
@@ -574,7 +574,7 @@ def _left_behind(ledger: Path, identity: bytes, run: int) -> list[tuple[int, int
         try:
             # while this is locked no agent begins there
             if take(descriptor):
-                with closing(plain(connect(ledger, 5.0, make=False))) as db:
+                with closing(connect(ledger, 5.0, make=False)) as db:
                     if db.execute("SELECT identity FROM identity").fetchall() == [(identity,)]:
                         rows = "SELECT arm, first, last FROM rows WHERE run = ?"
                         return db.execute(rows, (run,)).fetchall()

@@ -24,6 +24,10 @@ def connect(path: Path, timeout: float, *, make: bool = True) -> sqlite3.Connect
 
     `OSError` for a link, or what is no regular file.
     """
+    return plain(_connected(path, timeout, make=make))
+
+
+def _connected(path: Path, timeout: float, *, make: bool = True) -> sqlite3.Connection:
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             raise OSError(errno.EINVAL, f"{path.name} is not a regular file", str(path))
@@ -61,8 +65,11 @@ class Disk:
     """This machine's disk, as journals use it; a simulated disk is another implementation."""
 
     def database(self, path: Path, timeout: float) -> sqlite3.Connection:
-        """Open an SQLite file, which is made if need be; `timeout` in seconds."""
-        return connect(path, timeout)
+        """Open an SQLite file, which is made if need be; `timeout` in seconds.
+
+        Whoever wants it alone says so before anything is read, and then asks for it `plain`.
+        """
+        return _connected(path, timeout)
 
     def remove(self, path: Path) -> None:
         """Remove an SQLite file that no process has open, if there is one."""

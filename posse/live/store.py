@@ -233,7 +233,7 @@ class DecisionStore(Keeper):
 
     def _opened(self) -> sqlite3.Connection:
         try:
-            db = databases.plain(databases.connect(self.path, _PATIENCE))
+            db = databases.connect(self.path, _PATIENCE)
             if not owners.is_private(self.path.stat()):
                 db.close()
                 raise PosseError(f"{self.path} must be a file for its owner alone (chmod 600)")

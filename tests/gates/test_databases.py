@@ -1,11 +1,14 @@
 """What journals ask of this machine's disk."""
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from posse.gates.databases import DISK, plain
+from posse.durable.journal import owner_of
+from posse.errors import InputError
+from posse.gates.databases import DISK, connect, plain, read_only
 
 
 def test_a_database_is_made_and_removed_with_its_other_files(tmp_path: Path) -> None:
@@ -41,3 +44,21 @@ def test_code_in_somebody_elses_database_is_refused(made: str, kind: str) -> Non
         plain(database)
     with pytest.raises(sqlite3.ProgrammingError):
         database.execute("SELECT 1")  # it is closed
+
+
+ENDLESS = """
+CREATE VIEW about AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
+SELECT 'owner' AS name, i AS value FROM n WHERE i < 0
+"""
+
+
+def test_a_file_that_never_ends_is_refused_however_it_is_opened(tmp_path: Path) -> None:
+    """`posse replay` asked a journal whose it is, and no signal ended that."""
+    path = tmp_path / "theirs.journal"
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(ENDLESS)
+    for opened in (lambda: connect(path, 0.0), lambda: read_only(path)):
+        with pytest.raises(sqlite3.DatabaseError, match="it has a view"):
+            opened()
+    with pytest.raises(InputError, match="is no journal of an agent"):
+        owner_of(path)
