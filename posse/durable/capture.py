@@ -53,7 +53,7 @@ class Capture:
         """Begin the file anew."""
         if stat.S_ISREG(os.fstat(self._file).st_mode):
             os.ftruncate(self._file, 0)
-            os.chmod(self.path, 0o600)  # a file that was there may be open to others
+            os.fchmod(self._file, 0o600)  # a file that was there may be open to others
         self._append(HEAD)
 
     def __call__(self, source: int | None, target: int | None, data: bytes) -> None:

@@ -31,6 +31,7 @@ SHOWN = "posse/results/tables.py"
 
 EXEMPT = {
     "posse/live/client.py": ({FILES}, "what applications use, in which nothing of posse is there"),
+    "posse/live/doors.py": ({SERVER}, "a socket in the file system, which no page reaches"),
     "posse/security/files.py": ({OWNERS}, "a mounted secret is root's, and its group may read it"),
     "posse/gates/locks.py": ({OWNERS}, "a lock can be read by whom its folder can"),
     **{
@@ -54,9 +55,12 @@ AROUND = {
             *("shutil.copy", "shutil.copy2", "shutil.copyfile", "shutil.copytree", "shutil.move"),
             *("shutil.rmtree", "shutil.make_archive", "shutil.unpack_archive"),
             *("tokenize.open", "gzip.open", "bz2.open", "lzma.open", "linecache.getlines"),
-            *("zipfile.ZipFile", "tarfile.open", "fileinput.input", "mmap.mmap", "shelve.open"),
+            *("zipfile.ZipFile", "tarfile.open", "fileinput.input", "mmap.mmap"),
             *("numpy.load", "numpy.loadtxt", "numpy.genfromtxt", "numpy.fromfile", "numpy.memmap"),
-            *("numpy.save", "numpy.savez", "numpy.savetxt"),
+            *("numpy.save", "numpy.savez", "numpy.savetxt", "numpy.lib.format.open_memmap"),
+            *("os.chmod", "os.lchmod", "shutil.chown", "logging.FileHandler"),
+            *("tempfile.NamedTemporaryFile", "tempfile.SpooledTemporaryFile"),
+            *("pandas.read_csv", "pandas.read_pickle", "pandas.read_parquet", "pandas.read_json"),
         ],
         FILES,
     ),
@@ -65,27 +69,41 @@ AROUND = {
             *("http.server.HTTPServer", "http.server.ThreadingHTTPServer"),
             *("wsgiref.simple_server.WSGIServer", "wsgiref.simple_server.make_server"),
             *("socketserver.TCPServer", "socketserver.ThreadingTCPServer"),
+            *("asyncio.start_server", "asyncio.start_unix_server"),
         ],
         SERVER,
     ),
     **dict.fromkeys(["uvicorn.Server", "uvicorn.Config", "uvicorn.run"], DOOR),
     **dict.fromkeys(["fcntl.flock", "fcntl.lockf", "fcntl.fcntl", "os.lockf"], LOCKS),
     **dict.fromkeys(["sqlite3.connect", "sqlite3.dbapi2.connect"], DATABASES),
-    **dict.fromkeys(["os.geteuid", "os.chown", "os.fchown"], OWNERS),
+    **dict.fromkeys(["os.geteuid", "os.chown", "os.fchown", "stat.ST_UID", "stat.ST_GID"], OWNERS),
     **dict.fromkeys(["csv.writer", "csv.DictWriter"], SHOWN),
     "cryptography.hazmat.primitives.asymmetric.ed25519.Ed25519PrivateKey": SIGNATURES,
+    "nacl.signing.SigningKey": SIGNATURES,
     **dict.fromkeys(
         [
             *("importlib.import_module", "importlib.reload", "importlib.__import__"),
             *("builtins.__import__", "builtins.exec", "builtins.eval", "builtins.compile"),
             *("importlib.util.spec_from_file_location", "importlib.util.module_from_spec"),
-            *("runpy.run_path", "runpy.run_module", "imp.load_source", "zipimport.zipimporter"),
+            *("runpy.run_path", "runpy.run_module"),
             *("pickle.load", "pickle.loads", "pickle.Unpickler", "marshal.load", "marshal.loads"),
+            *("importlib.util.spec_from_loader", "importlib.machinery.SourceFileLoader"),
+            *("pkgutil.resolve_name", "site.addsitedir", "ctypes.CDLL"),
         ],
         CODE,
     ),
 }
 """By its full name, the gate whose own a function is."""
+
+MODULES = {
+    **dict.fromkeys(["aiofiles", "configparser", "dbm", "netrc", "shelve"], FILES),
+    **dict.fromkeys(["_sqlite3", "apsw"], DATABASES),
+    **dict.fromkeys(["msvcrt", "portalocker", "filelock"], LOCKS),
+    **dict.fromkeys(["cloudpickle", "code", "codeop", "dill", "imp", "joblib", "zipimport"], CODE),
+    **dict.fromkeys(["ecdsa"], SIGNATURES),
+    **dict.fromkeys(["aiohttp", "flask", "xmlrpc"], SERVER),
+}
+"""Packages and modules of which nothing is used elsewhere."""
 
 _BY_NAME = "importlib.import_module"
 """Allowed where the call itself begins with a package's name: `import_module(f"posse.{name}")`."""
@@ -98,7 +116,12 @@ METHODS = dict.fromkeys(
     FILES,
 )
 
-ATTRIBUTES = dict.fromkeys(["st_uid", "st_gid"], OWNERS)
+ATTRIBUTES = {
+    **dict.fromkeys(["st_uid", "st_gid"], OWNERS),
+    **dict.fromkeys(["FileHandler", "RotatingFileHandler", "TimedRotatingFileHandler"], FILES),
+    "_Unpickler": CODE,
+    "_sign": SIGNATURES,
+}
 
 WRITERS = ("savefig", "tofile", "to_csv", "to_parquet", "to_json", "write_html", "write_image")
 """Methods of libraries that write a file, unless they are given one in memory."""
@@ -168,17 +191,34 @@ def _uses(node: ast.AST, names: dict[str, str]) -> Iterator[tuple[str, str]]:
     elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitAnd):
         if "st_mode" in {getattr(side, "attr", "") for side in (node.left, node.right)}:
             yield "st_mode", OWNERS  # who may do what; `stat.S_ISREG(…)` asks what it is
+    elif isinstance(node, ast.Import):
+        for one in node.names:
+            if (top := one.name.partition(".")[0]) in MODULES:
+                yield top, MODULES[top]
     elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+        if (top := node.module.partition(".")[0]) in MODULES:
+            yield top, MODULES[top]
         for one in node.names:
             name = f"{node.module}.{one.name}"
+            if one.name == "*":
+                hidden = {own for full, own in AROUND.items() if full.startswith(f"{node.module}.")}
+                yield from ((name, own) for own in hidden)
             if name in AROUND and name != _BY_NAME:  # how it is called matters
                 yield name, AROUND[name]
+    elif isinstance(node, ast.Call) and (name := _asked_for(node, names)) in METHODS:
+        yield f"getattr {name}", METHODS[name]
     elif isinstance(node, ast.Call) and _is_of_a_path(method := node.func, node, names):
         yield f"Path.{method.attr}", METHODS[method.attr]
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         target = node.args[0] if node.args else node.func
         if node.func.attr in WRITERS and _full(target, names) not in _IN_MEMORY:
             yield node.func.attr, FILES
+
+
+def _asked_for(call: ast.Call, names: dict[str, str]) -> str:
+    """The attribute that `getattr` is asked for by a constant name, else ""."""
+    of = call.args[1] if len(call.args) > 1 and _full(call.func, names) == "getattr" else None
+    return str(of.value) if isinstance(of, ast.Constant) else ""
 
 
 def _has_package(call: ast.Call) -> bool:
