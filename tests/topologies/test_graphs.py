@@ -6,7 +6,8 @@ from pathlib import Path
 import networkx
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from posse.topologies import graphs
 from tests.support.conversations import examples
@@ -61,3 +62,31 @@ def test_erdos_renyi_is_redrawn_until_connected_and_says_how_often() -> None:
 @examples(Path(__file__).with_name("graphs.txt"), globals())
 def test_examples(play: Callable[[], None]) -> None:
     play()
+
+
+@given(st.integers(3, 30), st.integers(2, 6), st.integers(0, 99))
+def test_regular_graphs_have_one_degree_and_are_connected(
+    agents: int, degree: int, run: int
+) -> None:
+    assume(degree < agents and agents * degree % 2 == 0)
+    graph = laid("regular", agents, run=run, degree=degree)
+    assert set(graph.degrees) == {degree}
+    assert graph.connected
+    assert graph == laid("regular", agents, run=run, degree=degree)
+
+
+@given(
+    st.lists(st.sampled_from(["path", "ring", "star", "complete"]), min_size=1, max_size=4),
+    st.integers(3, 6),
+)
+def test_components_follow_each_other_and_each_is_what_it_is_alone(
+    kinds: list[str], count: int
+) -> None:
+    parts = [{"kind": kind, "count": count} for kind in kinds]
+    graph = laid("components", count * len(kinds), components=parts)
+    for number, kind in enumerate(kinds):
+        first = number * count
+        assert graph.components[number] == tuple(range(first, first + count))
+        alone = laid(kind, count)
+        here = graph.neighbours[first : first + count]
+        assert [[n - first for n in near] for near in here] == [[*n] for n in alone.neighbours]

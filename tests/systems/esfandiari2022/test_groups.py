@@ -1,7 +1,6 @@
 """Groups of an assignment: who is in one, what it waits for, and the sums it adds up to."""
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,15 +42,6 @@ def test_a_group_asks_for_self_masks_when_all_reports_are_there() -> None:
     assert (group.open, group.broken) == (False, True)
 
 
-@pytest.mark.parametrize(("word", "there"), [(3 << 8, True), ((3 << 8) + 1, False)])
-def test_sums_that_no_rewards_add_up_to_are_none(word: int, there: bool) -> None:
-    group = UserGroup(0, (0, 1, 2))
-    assert group.sums_per_copy(1, 8) is None
-    group.sums = np.zeros(6, dtype=np.uint64)
-    group.sums[0] = word
-    assert (group.sums_per_copy(1, 8) is not None) == there
-
-
 def test_a_round_is_over_when_all_have_played_and_every_group_is_settled() -> None:
     groups = [UserGroup(0, (0, 1)), UserGroup(1, (2, 3))]
     one = AssignmentRound(1, Assignment(np.array([0, 0, 1, 1]), 1), 1, groups, {}, {3})
@@ -61,3 +51,15 @@ def test_a_round_is_over_when_all_have_played_and_every_group_is_settled() -> No
     groups[0].broken = True
     groups[1].sums = np.zeros(6, dtype=np.uint64)
     assert one.over
+
+
+@given(st.integers(2, 7), st.integers(1, 5), st.integers(1, 20), st.integers(-3, 3))
+def test_sums_that_no_rewards_add_up_to_are_none(
+    size: int, copies: int, precision: int, beyond: int
+) -> None:
+    """Of `size` rewards in [0, 1] in each round, `copies` times over."""
+    group = UserGroup(0, tuple(range(size)))
+    assert group.sums_per_copy(copies, precision) is None
+    group.sums = np.zeros(2 * size * copies, dtype=np.uint64)
+    group.sums[0] = (size * copies << precision) + beyond
+    assert (group.sums_per_copy(copies, precision) is not None) == (beyond <= 0)
