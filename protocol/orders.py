@@ -23,7 +23,7 @@ from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.message import Plane, kind_name
 from posse.protocol.signing import HASH_BYTES, STATEMENT_BYTES, Signer, hash_of, nonce_of
-from posse.protocol.wire import kind_of, name_of
+from posse.protocol.wire import MAGIC, kind_of, name_of
 
 KIND: Final = b"order"
 MARK: Final = b"ps\x01\x00"
@@ -53,7 +53,7 @@ class Order(NamedTuple):
 
 def is_order(frame: bytes) -> bool:
     """Whether the coordinator must sign this frame in the field."""
-    return frame[3:4] == _CONTROL and kind_of(frame) not in _UNSIGNED
+    return frame[:2] == MAGIC and frame[3:4] == _CONTROL and kind_of(frame) not in _UNSIGNED
 
 
 def place_of(rank: int, number: int) -> bytes:

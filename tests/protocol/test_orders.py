@@ -23,6 +23,7 @@ from posse.protocol.orders import (
 )
 from posse.protocol.signing import Signer, hash_of, public_of
 from posse.protocol.wire import HEADER, Codec, encode
+from posse.wire.forwarding import FORWARD, HEAD
 
 SECRET = bytes(range(32))
 WHO = b"agents's"
@@ -126,3 +127,9 @@ def test_what_may_come_unsigned_is_no_order_to_any_decoder(tail: bytes) -> None:
             if not is_order(frame):
                 with pytest.raises(RemoteProtocolError):
                     codec.decode(1, frame)
+
+
+def test_what_is_handed_on_for_a_neighbour_is_no_order() -> None:
+    """Whatever its rank is: it stands where a frame has its plane."""
+    for rank in (0, 1, 256, 257, 511, 99_999):
+        assert not is_order(HEAD.pack(FORWARD, rank) + bytes(40))
