@@ -15,6 +15,7 @@ from posse.errors import SpecError
 from posse.experiments import prepare
 from posse.script import Parameters, Positive, Pull, Script, system
 from posse.system import names
+from posse.testing import simulate
 from posse.testing.judge import judge, small_run
 from tests.support.arms import build
 from tests.support.runfile import describe_run
@@ -190,9 +191,11 @@ class Doors:
     """Open are arm 0 in even slots, arm 1 always, arm 2 never; each pays always or never."""
 
     def __init__(self, **of: int) -> None:
-        pass
+        self.asked: list[int] = []
 
     def open(self, slot: int) -> list[bool]:
+        assert slot not in self.asked
+        self.asked.append(slot)
         return [slot % 2 == 0, True, False]
 
     def pull(self, arm: int, count: int) -> Any:
@@ -230,4 +233,7 @@ def test_own_arms_that_are_all_closed_or_do_not_say_are_named() -> None:
 @pytest.mark.slow
 def test_own_arms_that_sleep_outlive_kills() -> None:
     run = _run(_own(), system="cooperative-ucb", topology={"kind": "ring"}, agents={"count": 4})
-    assert [found.held for found in judge(run, seeds=20, only="kills")] == [True]
+    run["engine"] = {"kind": "processes", "durable": True}  # answers are in the journal
+    assert [found.held for found in judge(run, seeds=30, only="kills")] == [True]
+    trials = list(simulate(run, seeds=range(10), kinds=("kill",)))
+    assert [trial.command for trial in trials if trial.violations] == []
