@@ -37,7 +37,7 @@ def agent(me):
             yield Send(COORDINATOR, Vote(left[behind]))
             left = left[~behind]
         for _, told in (yield Pending(Eliminated)):
-            left = np.setdiff1d(left, told.arms)
+            left = left[~np.isin(left, told.arms)]
     return left[0] if len(left) else None
 
 
