@@ -38,7 +38,7 @@ from posse_systems.rio2023.messages import (
 NEAR = 192
 """An agent looks at this many activations first: it mostly acts within these."""
 
-FIRST = 1 << 12
+_FIRST = 1 << 12
 """This many radii are computed once for all agents."""
 
 _TOO_LONG = (
@@ -50,7 +50,7 @@ _TOO_LONG = (
 
 def compute_radii(t: int, count: int, arms: int, failure: float) -> FloatArray:
     """`successive_elimination_radius` of the `count` samples after `t`."""
-    if t + count <= FIRST:
+    if t + count <= _FIRST:
         return _compute_first_radii(arms, failure)[t : t + count]
     radii: FloatArray = successive_elimination_radius(
         np.arange(t + 1, t + count + 1), arms, failure
@@ -61,24 +61,8 @@ def compute_radii(t: int, count: int, arms: int, failure: float) -> FloatArray:
 @lru_cache(maxsize=8)
 def _compute_first_radii(arms: int, failure: float) -> FloatArray:
     """The radii of the first samples, which all agents need."""
-    radii: FloatArray = successive_elimination_radius(np.arange(1, FIRST + 1), arms, failure)
+    radii: FloatArray = successive_elimination_radius(np.arange(1, _FIRST + 1), arms, failure)
     return radii
-
-
-def uneventful(sums: FloatArray, t: int, rewards: FloatArray, arms: int, failure: float) -> int:
-    """How many activations pass before one drops an arm of L_n; all if none does.
-
-    `rewards` are the next ones of L_n, shape (|L_n|, n), after `sums` of t each.
-    """
-    width: int = rewards.shape[1]
-    for ahead in sorted({min(width, NEAR), width}):
-        means = sums[:, None] + np.cumsum(rewards[:, :ahead], axis=1)
-        means /= np.arange(t + 1, t + ahead + 1)
-        fires = means.max(axis=0) - means.min(axis=0) >= 2 * compute_radii(t, ahead, arms, failure)
-        first = int(fires.argmax())
-        if fires[first]:
-            return first
-    return width
 
 
 def _read_eliminated(event: Received, arms: int) -> frozenset[int]:
@@ -137,8 +121,16 @@ class MaseVoter(ExploringMachine):
     def lookahead(self, rewards: FloatArray) -> int:
         if not self.eager and self._due:
             return 0
-        sums = self.sums[list(self.local)]
-        return uneventful(sums, self.t, rewards, self.arms, self.failure)
+        width: int = rewards.shape[1]
+        for ahead in sorted({min(width, NEAR), width}):
+            means = self.sums[list(self.local), None] + np.cumsum(rewards[:, :ahead], axis=1)
+            means /= np.arange(self.t + 1, self.t + ahead + 1)
+            radii = compute_radii(self.t, ahead, self.arms, self.failure)
+            fires = means.max(axis=0) - means.min(axis=0) >= 2 * radii
+            first = int(fires.argmax())
+            if fires[first]:
+                return first
+        return width
 
     def _test(self, arms: tuple[int, ...], rewards: FloatArray) -> AgentEffects:
         # a cumulative sum as in `lookahead`, so that both round alike

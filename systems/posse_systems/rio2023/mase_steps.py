@@ -7,7 +7,7 @@ import numpy as np
 
 from posse.seam.messages import FloatArray
 from posse.seam.steps import LOOK_AHEAD, Declined, ManyRuns
-from posse_systems.rio2023.agent import FIRST, NEAR, compute_radii, uneventful
+from posse_systems.rio2023.agent import NEAR, compute_radii
 from posse_systems.rio2023.messages import (
     CorruptedParameters,
     eliminable,
@@ -22,6 +22,9 @@ _TOGETHER = 256
 
 _NEXT = np.arange(NEAR)
 
+_MOST_RADII = 1 << 20
+"""So many are kept at most, in 8 MB."""
+
 
 class MaseStep(VoteStep):
     """`MaseVoter` of every agent, if arms that the coordinator eliminates leave L_n at once."""
@@ -32,7 +35,7 @@ class MaseStep(VoteStep):
         self.failure = local_failure(self.p, series.arms, series.variant)
         if isinstance(self.p, CorruptedParameters) and series.variant == "printed":
             raise Declined
-        self.radii: FloatArray = compute_radii(0, FIRST, series.arms, self.failure)
+        self.known: FloatArray = np.zeros(0)
 
     def begin(self) -> None:
         self.done: set[int] = set()
@@ -54,26 +57,40 @@ class MaseStep(VoteStep):
     def events(self, local: tuple[int, ...], ranks: list[int]) -> list[int]:
         """How many activations each of these agents has up to its next event."""
         t = self.t[ranks]
-        if t.max() + NEAR > FIRST:
+        if t.max() + NEAR > _MOST_RADII:
             return [self.far(rank, local) for rank in ranks]
         near = np.stack([self.turns.peek(rank, local, _AHEAD)[:, :NEAR] for rank in ranks])
         means = self.totals[ranks][:, list(local), None] + near.cumsum(axis=2)
         means /= (t[:, None] + np.arange(1, NEAR + 1))[:, None]
-        fires = means.max(axis=1) - means.min(axis=1) >= 2 * self.radii[t[:, None] + _NEXT]
+        radii = self.radii(0, int(t.max()) + NEAR)[t[:, None] + _NEXT]
+        fires = means.max(axis=1) - means.min(axis=1) >= 2 * radii
         return [
             int(first) + 1 if found else self.far(rank, local)
             for rank, first, found in zip(ranks, fires.argmax(1), fires.any(1), strict=True)
         ]
 
     def far(self, rank: int, local: tuple[int, ...]) -> int:
-        """The same of one agent, as far as its clock looks."""
-        ahead, totals = _AHEAD, self.totals[rank, list(local)]
+        """The same of one agent, as far as its clock looks; what was looked at is kept."""
+        ahead, seen, t = _AHEAD, 0, int(self.t[rank])
+        before, sums = self.totals[rank, list(local), None], np.zeros(len(local))
         while True:
-            rewards = self.turns.peek(rank, local, ahead)
-            count = uneventful(totals, int(self.t[rank]), rewards, self.arms, self.failure)
-            if count < ahead or ahead == _MOST:
-                return min(count + 1, ahead)
-            ahead *= 2
+            rewards = self.turns.peek(rank, local, ahead)[:, seen:]
+            rewards[:, 0] += sums
+            cumulative = rewards.cumsum(axis=1)
+            means = (before + cumulative) / np.arange(t + seen + 1, t + ahead + 1)
+            fires = means.max(axis=0) - means.min(axis=0) >= 2 * self.radii(t + seen, ahead - seen)
+            first = int(fires.argmax())
+            if fires[first] or ahead == _MOST:
+                return seen + first + 1 if fires[first] else ahead
+            seen, ahead, sums = ahead, 2 * ahead, cumulative[:, -1]
+
+    def radii(self, t: int, count: int) -> FloatArray:
+        """The radii of the `count` samples after `t`, which are kept for all agents."""
+        if t + count > _MOST_RADII:
+            return compute_radii(t, count, self.arms, self.failure)
+        if t + count > len(self.known):
+            self.known = compute_radii(0, 2 * (t + count), self.arms, self.failure)
+        return self.known[t : t + count]
 
     def learn(self, rank: int, arms: tuple[int, ...], count: int) -> None:
         """Add the rewards of an agent's activations."""
