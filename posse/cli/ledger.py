@@ -73,7 +73,11 @@ def _declare(file: Path, plan: Path, events: Path | None, delta: float, *, json:
     log = file.resolve()
     if events is not None:
         programme.write_events(events, declared)
-    Ledger(Path(f"{log}{SUFFIX}"), log).declare(declared.costs)
+    by_log = declared.by_log(log.name)
+    for name in by_log:
+        others = {f"{n}{SUFFIX}": costs for n, costs in by_log.items() if n != name}
+        path = log.with_name(name)
+        Ledger(Path(f"{path}{SUFFIX}"), path).declare(by_log[name], others)
     if json:
         names = ("run", "task", "epsilon_so_far", "regret")
         print_json([dict(zip(names, row, strict=True)) for row in rows])
@@ -85,8 +89,9 @@ def _declare(file: Path, plan: Path, events: Path | None, delta: float, *, json:
         table.add_row(*map(printable, row))
     console = Console(markup=False, emoji=False, highlight=False)
     console.print(table)
+    over = ", ".join(f"{log.with_name(name)}" for name in by_log)
     console.print(
-        f"declared {counted(len(rows), 'run')} over {log}: together at most "
+        f"declared {counted(len(rows), 'run')} over {over}: together at most "
         f"{format_cost(declared.total(delta), delta)} for one "
         f"{'person' if declared.persons else 'reward'}, by the distribution of their "
         "losses; a run that is not as declared is admitted as if each were chosen after the last"

@@ -128,16 +128,19 @@ class Ledger(Spending):
             self._db.execute("COMMIT")
         return self._run, self._rows
 
-    def declare(self, costs: list[Losses]) -> None:
-        """Keep what a series of runs costs a reward, before the first; `PosseError` after it."""
+    def declare(self, costs: list[Losses], beside: dict[str, list[Losses]] | None = None) -> None:
+        """Keep what a series of runs costs a reward, before the first; `PosseError` after it.
+
+        `beside`: the same of other logs in its folder, by the names of their ledgers.
+        """
         with self._opened():
-            if self._db.execute("SELECT 1 FROM runs").fetchone():
-                raise PosseError(
-                    f"{self._path} has runs already, and what is chosen after a run is no "
-                    "programme: declare it for rewards that no run has used"
-                )
+            _refuse_runs(self._db, self._path)
+            for path in (self._path.with_name(name) for name in beside or ()):
+                if path.exists():
+                    with closing(read_only(path)) as db:
+                        _refuse_runs(db, path)
             self._db.execute("BEGIN IMMEDIATE")
-            declare(self._db, self._now(), costs)
+            declare(self._db, self._now(), costs, beside or {})
             self._db.execute("COMMIT")
         self._close()
 
@@ -420,8 +423,8 @@ class Ledger(Spending):
             return True
         # the sums exceed the budget; composed at some δ, the losses may not
         slack = max(spent[1] + (task.claim.delta or 0.0), privacy.slack)
-        if self._declared is not None and self._declared[0].issuperset(runs):
-            whole = together(self._declared[1])
+        if self._declared is not None and self._declared.runs.issuperset(runs):
+            whole = together(self._declared.costs)
             at = max(slack, whole.delta)
             if at <= privacy.delta and whole.epsilon(at) <= privacy.budget * rounding:
                 return True
@@ -580,6 +583,14 @@ class Ledger(Spending):
         return DiskTrouble(
             f"{self._path} cannot be written: {why}; an agent records there what its rewards "
             "cost before it sends any result, so their folder must be writable"
+        )
+
+
+def _refuse_runs(ledger: sqlite3.Connection, path: Path) -> None:
+    if ledger.execute("SELECT 1 FROM runs").fetchone():
+        raise PosseError(
+            f"{path} has runs already, and what is chosen after a run is no programme: declare it "
+            "for rewards that no run has used"
         )
 
 

@@ -9,11 +9,13 @@ rewards: each reward is entered then, before it is used.
 """
 
 import hashlib
+import math
 import os
 import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import msgspec
@@ -62,6 +64,9 @@ user's own arms has the arm -1 and a number of its own. `secrets`: a hash of the
 what names the persons. `heads`: where each log's own ledger was when it was last here."""
 
 _SECRET = 32
+_MOST_WAYS = 50
+"""In so many ways a person's rewards may be split over the logs of a programme to be looked at."""
+
 _PATIENCE = 60.0
 """Seconds in which other agents of this folder have entered their runs."""
 
@@ -296,11 +301,21 @@ class PersonsLedger:
         return noted >= {(arm, row) for arm, some in enumerate(rows) for row in some.tolist()}
 
     def _on_plan(self, db: sqlite3.Connection, declared: Declared | None) -> Declared | None:
-        """The same with numbers of this ledger's for the runs."""
+        """The same with numbers of this ledger's for the runs, and those over other logs.
+
+        None if a run over one of those was not as declared.
+        """
         if declared is None:
             return None
-        numbers = {self._number(db, run) for run in declared[0]} - {None}
-        return frozenset(map(int, filter(None, numbers))), declared[1]
+        numbers = {self._number(db, run) for run in declared.runs} - {None}
+        costs = _costs(db)
+        for name, of_log in declared.beside.items():
+            runs = "SELECT id FROM runs WHERE ledger = ? ORDER BY run"
+            others = [run for (run,) in db.execute(runs, (name,))]
+            if [costs[run].losses for run in others] != of_log[: len(others)]:
+                return None
+            numbers.update(others)
+        return declared._replace(runs=frozenset(map(int, filter(None, numbers))))
 
     def _number(self, db: sqlite3.Connection, run: int) -> int | None:
         row = db.execute(
@@ -466,19 +481,24 @@ class _Limits:
     def _is_on_plan(self, spent: Exposure) -> bool:
         """Whether only declared runs used a person's rewards, and all declared fit their budget.
 
-        Each may use all m, whatever was seen before: so what they cost together is known.
+        Whatever was seen before, each over one log may use all m, or of several logs together m.
         """
-        if self._declared is None or not self._declared[0].issuperset(spent):
+        if self._declared is None or not self._declared.runs.issuperset(spent):
             return False
         privacy, m = self._privacy, self.most
         so_far = _losses_of_person([(cost, m) for cost in map(self._costs.get, spent) if cost])
         this = _losses_of_person([(self._cost, m)])
         if so_far is None or this is None:
             return False
-        whole = together([cost.of_rewards(m) for cost in self._declared[1]])
-        at = max(so_far[1] + this[1], privacy.slack, whole.delta)
-        rounding = 1 + 1e-12
-        return at <= privacy.delta and whole.epsilon(at) <= privacy.budget * rounding
+        logs = [self._declared.costs, *self._declared.beside.values()]
+        for shares in _shares(m, len(logs)):
+            parts = [n.of_rewards(k) for k, of in zip(shares, logs, strict=True) if k for n in of]
+            whole = together(parts)
+            at = max(so_far[1] + this[1], privacy.slack, whole.delta)
+            rounding = 1 + 1e-12
+            if at > privacy.delta or whole.epsilon(at) > privacy.budget * rounding:
+                return False
+        return True
 
     def _allowed(self, used: list[tuple[RunCost, int]]) -> bool:
         privacy = self._privacy
@@ -486,6 +506,16 @@ class _Limits:
             return False
         losses, sums = of_person
         return admits(losses, max(sums, privacy.slack), privacy.budget, privacy.delta)
+
+
+def _shares(rewards: int, logs: int) -> Iterator[tuple[int, ...]]:
+    """How many of a person's rewards may be in each log; all in each, where there are many ways."""
+    if math.comb(rewards + logs - 1, logs - 1) > _MOST_WAYS:
+        yield (rewards,) * logs
+        return
+    for cuts in combinations(range(rewards + logs - 1), logs - 1):
+        ends = (-1, *cuts, rewards + logs - 1)
+        yield tuple(last - first - 1 for first, last in pairwise(ends))
 
 
 def person_cost(used: list[tuple[RunCost, int]], slack: float = 0.0) -> Guarantee | None:

@@ -4,13 +4,14 @@ What a run costs is known before any run of a programme was seen, so their exact
 (an adaptive filter, which `accounting.admits` is, must allow for runs that were chosen by what the
 earlier ones showed). The ledger of a log keeps the declaration in its chain, and while the runs
 over the log are those that were declared, in their order, the total alone decides. From the first
-run that is not, the filter does.
+run that is not, the filter does. A programme may be over several logs of a folder: then each log's
+ledger keeps what is declared of all, as one person may have given rewards in each.
 """
 
 import math
 import sqlite3
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -27,8 +28,17 @@ from posse.spec.explain import convert
 
 ENTRY = "declare"
 
-Declared = tuple[frozenset[int], list[Losses]]
-"""Runs so far, by number, and what each of all that were declared costs a reward."""
+
+class Declared(NamedTuple):
+    """Runs so far, by number, and what each of all that were declared costs a reward.
+
+    `beside`: the same of other logs, by the names of their ledgers.
+    """
+
+    runs: frozenset[int]
+    costs: list[Losses]
+    beside: dict[str, list[Losses]]
+
 
 _MOST = 10_000
 """Runs of a programme."""
@@ -37,9 +47,13 @@ _losses = Packed[Losses](Losses).read
 
 
 class DeclaredRun(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Runs of a run file, `times` times; `lab`: one with known means, for a forecast of regret."""
+    """Runs of a run file, `times` times; `lab`: one with known means, for a forecast of regret.
+
+    `log`: the name of the log whose rewards they use, in one folder with the others.
+    """
 
     file: str
+    log: Annotated[str, Meta(pattern=r"\A[^/\\]*\Z")] = ""
     times: Annotated[int, Meta(ge=1, le=_MOST)] = 1
     lab: str = ""
 
@@ -51,13 +65,14 @@ class ProgrammeFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class Programme(msgspec.Struct, frozen=True, kw_only=True):
-    """Declared runs: by run its task, what a reward costs, and the lab's run file or "".
+    """Declared runs: by run its task, what a reward costs, the log or "", the lab's run file or "".
 
     `rewards`: by run, how many a person may be behind; `persons`: whether any run names persons.
     """
 
     tasks: list[str]
     costs: list[Losses]
+    logs: list[str]
     labs: list[str]
     rewards: list[int]
     persons: bool
@@ -66,6 +81,13 @@ class Programme(msgspec.Struct, frozen=True, kw_only=True):
     def of_persons(self) -> list[Losses]:
         """By run, what it costs a person, or a reward where none is named."""
         return [cost.of_rewards(m) for cost, m in zip(self.costs, self.rewards, strict=True)]
+
+    def by_log(self, log: str) -> dict[str, list[Losses]]:
+        """By log what each of its runs costs a reward; `log` is that of runs that name none."""
+        costs: dict[str, list[Losses]] = {}
+        for name, cost in zip(self.logs, self.costs, strict=True):
+            costs.setdefault(name or log, []).append(cost)
+        return costs
 
     def total(self, delta: float, count: int | None = None) -> float:
         """ε at δ of the first `count` runs together, exactly; infinite where δ is too small."""
@@ -76,19 +98,22 @@ def read(path: Path) -> Programme:
     """The programme of a file; `SpecError` or `InputError` where it has a mistake."""
     raw = runfile.read(path)
     asked = convert({"run": raw.get("run", [])}, ProgrammeFile, "")
-    tasks, costs, labs, rewards, persons = [], [], [], [], False
+    tasks, costs, logs, labs, rewards, persons = [], [], [], [], [], False
     for declared in asked.run:
         plan = prepare(path.parent / declared.file)
         for _ in range(declared.times):
             tasks.append(_task(declared.file, plan))
             costs.append(plan.reward_claim.cost)
+            logs.append(declared.log)
             labs.append(str(path.parent / declared.lab) if declared.lab else "")
             named = bool(plan.spec.privacy.person)
             rewards.append(plan.spec.privacy.rewards_per_person if named else 1)
             persons |= named
     if len(tasks) > _MOST:
         raise InputError(f"{path} declares {len(tasks):,} runs; there may be {_MOST:,}")
-    return Programme(tasks=tasks, costs=costs, labs=labs, rewards=rewards, persons=persons)
+    return Programme(
+        tasks=tasks, costs=costs, logs=logs, labs=labs, rewards=rewards, persons=persons
+    )
 
 
 def _task(file: str, plan: Plan) -> str:
@@ -128,9 +153,12 @@ def events(losses: Losses) -> Any:
     return dp.ComposedDpEvent(parts)
 
 
-def declare(db: sqlite3.Connection, at: str, costs: list[Losses]) -> None:
+def declare(
+    db: sqlite3.Connection, at: str, costs: list[Losses], beside: dict[str, list[Losses]]
+) -> None:
     """Enter a declaration, within the caller's transaction."""
-    chain.add(db, ENTRY, at, [msgspec.msgpack.encode(cost) for cost in costs])
+    others = {name: list(map(msgspec.msgpack.encode, some)) for name, some in beside.items()}
+    chain.add(db, ENTRY, at, list(map(msgspec.msgpack.encode, costs)), others)
 
 
 def on_plan(db: sqlite3.Connection, run: int, cost: Losses) -> Declared | None:
@@ -140,16 +168,19 @@ def on_plan(db: sqlite3.Connection, run: int, cost: Losses) -> Declared | None:
     number, if it began before.
     """
     declared: list[Losses] = []
+    beside: dict[str, list[Losses]] = {}
     begun: dict[int, Losses | None] = {}
     for kind, first, *rest in chain.entries(db):
         if kind == ENTRY:
             declared, begun = [_losses(packed) for packed in rest[0]], {}
+            others = rest[1] if len(rest) > 1 else {}
+            beside = {name: list(map(_losses, some)) for name, some in others.items()}
         elif kind == "begin" and first != run:
             begun[first] = _losses(rest[-2]) if rest[-2] else None
     so_far = [*begun.values(), cost]
     if not declared or so_far != declared[: len(so_far)]:
         return None
-    return frozenset(begun), declared
+    return Declared(frozenset(begun), declared, beside)
 
 
 def write_events(path: Path, programme: Programme) -> None:

@@ -1,11 +1,16 @@
 """Declared programmes: their exact total decides while runs are as declared, then a filter."""
 
+import math
+
 import pytest
 from dp_accounting import NeighboringRelation
 from dp_accounting.pld import PLDAccountant
+from hypothesis import given
+from hypothesis import strategies as st
 
 from posse.durable import programme
 from posse.durable.ledger import Ledger
+from posse.durable.persons import _shares
 from posse.errors import PosseError, SpecError
 from posse.protocol.accounting import Losses, admits, together
 from tests.durable.test_persons import write
@@ -38,12 +43,12 @@ def test_the_exact_total_of_declared_runs_decides_and_a_filter_of_others(log):
 def test_a_run_that_is_not_as_declared_ends_the_programme(log):
     cost = Losses(laplace=((0.05, 40),))
     budget = together([cost] * 3).epsilon(DELTA) * 1.001
-    given = {"reuse": "budget", "budget": budget, "delta": 1e-3, "slack": DELTA}
+    limits = {"reuse": "budget", "budget": budget, "delta": 1e-3, "slack": DELTA}
     _declare(log, *[cost] * 3)
-    used_by(log, claiming(task(2.0, **given), losses=cost), 6, 4)
-    used_by(log, claiming(task(0.01, **given), losses=Losses(laplace=((0.01, 1),))), 6, 4)
+    used_by(log, claiming(task(2.0, **limits), losses=cost), 6, 4)
+    used_by(log, claiming(task(0.01, **limits), losses=Losses(laplace=((0.01, 1),))), 6, 4)
     with pytest.raises(PosseError, match="would cost more than its budget"):
-        Run(log, claiming(task(2.0, **given), losses=cost))
+        Run(log, claiming(task(2.0, **limits), losses=cost))
 
 
 def test_nothing_is_declared_after_a_run(log):
@@ -62,8 +67,8 @@ def test_persons_have_a_programme_too(tmp_path):
     cost, most = Losses(laplace=((0.05, 40),)), {"person": "who", "rewards_per_person": 2}
     budget = together([cost.of_rewards(2)] * 3).epsilon(DELTA) * 1.001
     assert not admits([cost.of_rewards(2)] * 3, DELTA, budget, DELTA)
-    given = {**most, "reuse": "budget", "budget": budget, "delta": 1e-3, "slack": DELTA}
-    about = claiming(task(2.0, **given), losses=cost)
+    limits = {**most, "reuse": "budget", "budget": budget, "delta": 1e-3, "slack": DELTA}
+    about = claiming(task(2.0, **limits), losses=cost)
     declared = _of_eva(tmp_path / "a.csv")
     _declare(declared, *[cost] * 3)
     for _ in range(3):
@@ -81,8 +86,8 @@ def test_persons_have_a_programme_too(tmp_path):
 def test_who_gave_rewards_to_a_run_over_another_log_is_off_plan(tmp_path):
     cost, most = Losses(laplace=((0.05, 40),)), {"person": "who", "rewards_per_person": 4}
     budget = together([cost.of_rewards(4)] * 2).epsilon(DELTA) * 1.001
-    given = {**most, "reuse": "budget", "budget": budget, "delta": 1e-3, "slack": DELTA}
-    about = claiming(task(2.0, **given), losses=cost)
+    limits = {**most, "reuse": "budget", "budget": budget, "delta": 1e-3, "slack": DELTA}
+    about = claiming(task(2.0, **limits), losses=cost)
     bob = [(0, 0.2 + n / 100, "bob") for n in range(4)]
     declared = write(tmp_path / "a.csv", *[(0, n / 100, "eva") for n in range(3)], *bob)
     elsewhere = write(tmp_path / "b.csv", (0, 0.9, "eva"), (1, 0.5, "zoe"))
@@ -128,3 +133,72 @@ def test_a_system_without_an_epsilon_is_not_declared(log, tmp_path):
     plan.write_text('[[run]]\nfilo = "run.toml"\n')
     with pytest.raises(SpecError, match="file"):
         programme.read(plan)
+
+
+def test_a_programme_may_be_over_several_logs_of_a_person(tmp_path):
+    """Eva gives two rewards of one log and one of the other, each in two runs: three in all."""
+    cost, most = Losses(laplace=((0.05, 40),)), {"person": "who", "rewards_per_person": 3}
+    split = [together([cost.of_rewards(k)] * 2 + [cost.of_rewards(3 - k)] * 2) for k in (1, 2)]
+    whole = [*split, together([cost.of_rewards(3)] * 2)]
+    budget = max(losses.epsilon(DELTA) for losses in whole) * 1.001
+    limits = {**most, "reuse": "budget", "budget": budget, "delta": 1e-3, "slack": DELTA}
+    about = claiming(task(2.0, **limits), losses=cost)
+
+    def gave(folder, *, declared):
+        folder.mkdir()
+        a = write(folder / "a.csv", (0, 0.01, "eva"), (0, 0.02, "eva"), (1, 0.5, "adam"))
+        b = write(folder / "b.csv", (0, 0.04, "eva"), (0, 0.05, "eva"), (1, 0.5, "zoe"))
+        if declared:
+            for one, other in ((a, b), (b, a)):
+                ledger = Ledger(one.with_name(f"{one.name}.ledger"), one)
+                ledger.declare([cost] * 2, {f"{other.name}.ledger": [cost] * 2})
+        return [len(used_by(log, about, 9, 0)[0]) for log in (a, b, b, a)]
+
+    assert gave(tmp_path / "declared", declared=True) == [2, 1, 1, 2]
+    assert sum(gave(tmp_path / "alone", declared=False)) < 6
+
+
+def test_a_run_over_another_log_that_is_not_as_declared_ends_the_programme_of_both(tmp_path):
+    cost, most = Losses(laplace=((0.05, 40),)), {"person": "who", "rewards_per_person": 4}
+    budget = together([cost.of_rewards(4)] * 2).epsilon(DELTA) * 1.001
+    limits = {**most, "reuse": "budget", "budget": budget, "delta": 1e-3, "slack": DELTA}
+    about = claiming(task(2.0, **limits), losses=cost)
+    rewards = [(0, n / 100, "bob") for n in range(4)]
+
+    def second(folder, *, as_declared):
+        """What the second run over a log is given, after one over the other."""
+        folder.mkdir()
+        a = write(folder / "a.csv", *rewards)
+        b = write(folder / "b.csv", (0, 0.9, "zoe"), (1, 0.5, "zoe"))
+        Ledger(a.with_name("a.csv.ledger"), a).declare([cost] * 2, {"b.csv.ledger": [cost]})
+        used_by(a, about, 9, 0)
+        other = cost if as_declared else Losses(laplace=((0.06, 40),))
+        used_by(b, claiming(task(2.4, **limits), losses=other), 9, 0)
+        return len(used_by(a, about, 9, 0)[0])
+
+    assert second(tmp_path / "as declared", as_declared=True) == 4
+    with pytest.raises(PosseError, match="every row of .* or whom they would cost more"):
+        second(tmp_path / "not", as_declared=False)
+    with pytest.raises(PosseError, match=r"b\.csv\.ledger has runs already"):
+        Ledger(tmp_path / "not" / "c.csv.ledger").declare([cost], {"b.csv.ledger": [cost]})
+
+
+def test_the_logs_of_runs_are_names_in_one_folder(tmp_path):
+    (tmp_path / "run.toml").write_text(RUN)
+    plan = tmp_path / "plan.toml"
+    plan.write_text('[[run]]\nfile = "run.toml"\nlog = "b.csv"\n[[run]]\nfile = "run.toml"\n')
+    declared = programme.read(plan)
+    assert list(declared.by_log("a.csv")) == ["b.csv", "a.csv"]
+    plan.write_text('[[run]]\nfile = "run.toml"\nlog = "../b.csv"\n')
+    with pytest.raises(SpecError, match="log"):
+        programme.read(plan)
+
+
+@given(st.integers(1, 6), st.integers(1, 4))
+def test_a_person_s_rewards_are_split_in_all_ways(rewards, logs):
+    ways = list(_shares(rewards, logs))
+    if len(ways) > 1 or logs == 1:
+        assert all(sum(shares) == rewards and min(shares) >= 0 for shares in ways)
+        assert len(set(ways)) == len(ways) == math.comb(rewards + logs - 1, logs - 1)
+    else:
+        assert ways == [(rewards,) * logs]
