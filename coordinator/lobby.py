@@ -47,6 +47,7 @@ from posse.protocol import control
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
 from posse.protocol.message import Message, Plane
 from posse.protocol.wire import MAX_DATA, VERSION, Codec, in_our_version, read_header
+from posse.security.address import FORWARDED
 from posse.spec.runfile import EngineSpec
 from posse.system import get_system
 
@@ -712,11 +713,18 @@ class Lobby:
         if self._run is not None and not self._run.dismissed.keys().isdisjoint((by, about)):
             return []
         name = link((by, about))
+        # what goes to who accepts no connections goes by here: the other end has nothing to see
+        member = self.roster.members.get(by)
+        alone = member is not None and member.inbox == FORWARDED
         if up:
+            if alone:
+                self.patience.outages.back(about, by)
             healed = self.patience.outages.back(by, about)
             self.patience.mended(now)
             return [LogLine(logging.INFO, f"{name} is up again", name)] * healed
         is_new = self.patience.outages.lost(by, about)
+        if alone:
+            self.patience.outages.lost(about, by)
         self.patience.parted(now)
         if not is_new:
             return []

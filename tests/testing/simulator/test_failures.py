@@ -6,7 +6,13 @@ import pytest
 from posse.plan import Plan, prepare
 from posse.protocol.machine import COORDINATOR
 from posse.testing.simulator.check import attempt, own_plan
-from posse.testing.simulator.faults import FaultKind, InjectedFault, draw_mode, draw_of_keys
+from posse.testing.simulator.faults import (
+    FaultKind,
+    InjectedFault,
+    TrialSetting,
+    draw_mode,
+    draw_of_keys,
+)
 from posse.testing.simulator.field import field_plan
 from posse.testing.small import SMALL
 
@@ -16,7 +22,7 @@ def durable(name: str) -> Plan:
 
 
 def fault(
-    what: FaultKind, after: int, *ends: int, lasts: float, amount: float = 0
+    what: FaultKind | TrialSetting, after: int, *ends: int, lasts: float, amount: float = 0
 ) -> InjectedFault:
     return InjectedFault(what=what, after=after, ends=ends, lasts=lasts, amount=amount)
 
@@ -210,6 +216,20 @@ OF_SEEDS = {
             fault("restart elsewhere", 140, 3, lasts=0.1),
             later(fault("coordinator replaced", 140, COORDINATOR, lasts=4.222), 0.0005),
             fault("out of patience", 151, 1, lasts=0.018, amount=8.8985),
+        ],
+    ),
+    "who accepts no connections lost a link whose other end has nothing to see": (
+        64013407,
+        [
+            fault("drop one way", 603, 0, 5, lasts=23.4),
+            fault("forwarded", 0, 0, lasts=0.0),
+        ],
+    ),
+    "who accepts no connections was started again elsewhere": (
+        64014585,
+        [
+            fault("restart elsewhere", 465, 5, lasts=0.018),
+            fault("forwarded", 0, 0, 1, 2, 3, 4, 5, lasts=0.0),
         ],
     ),
     "a neighbour that the run goes on without asked for what it had missed": (
