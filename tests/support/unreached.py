@@ -85,7 +85,7 @@ REASONS: Final = {
         posse/durable/capture.writing:1
         posse/durable/directory.RunDirectory._check:2
         posse/durable/directory.RunDirectory._check:4
-        posse/durable/ledger.Ledger.declare:1
+        posse/durable/ledger._refuse_runs:1
         posse/durable/made_by.made_by:1
         posse/durable/persons.summary:1
         posse/durable/programme.read:1
