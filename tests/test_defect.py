@@ -41,6 +41,7 @@ def helper(count, agent):
 RIDE = """
 system = "mase"
 agents.count = 8
+engine.plain = true
 arms = { kind = "bernoulli", means = [0.9, 0.1] }
 """
 ROOT = Path(__file__).parents[1]
@@ -217,7 +218,7 @@ def test_the_traceback_is_a_note_for_those_who_call_from_python(monkeypatch):
 
     monkeypatch.setattr("posse_systems.rio2023.agent.MaseVoter.handle", handle)
     with pytest.raises(posse.RunFailed, match="agent 0 has a defect: ZeroDivision") as caught:
-        posse.run(spec("mase"), engine="memory")
+        posse.run(spec("mase", engine={"plain": True}), engine="memory")
     (trace,) = caught.value.__notes__
     assert trace.endswith("ZeroDivisionError: division by zero")
     assert isinstance(caught.value.__cause__, ZeroDivisionError)

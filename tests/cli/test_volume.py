@@ -64,10 +64,11 @@ def test_verbose_shows_the_traceback_of_a_defect(posse, monkeypatch):
         return [1 / 0]
 
     monkeypatch.setattr("posse_systems.rio2023.agent.MaseVoter.handle", handle)
-    short = posse("run", "ride.toml", "--repeat", "1", code=3).err
+    plain = "--set", "engine.plain=true"
+    short = posse("run", "ride.toml", "--repeat", "1", *plain, code=3).err
     assert short.startswith("posse: agent 0 has a defect: ZeroDivisionError: division by zero (")
     assert short.endswith("; --verbose shows the traceback\n")
-    long = posse("run", "ride.toml", "--repeat", "1", "--verbose", code=3).err
+    long = posse("run", "ride.toml", "--repeat", "1", "--verbose", *plain, code=3).err
     assert "--verbose shows" not in long
     assert "Traceback (most recent call last)" in long
 
