@@ -21,6 +21,7 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import combinations
 from pathlib import Path
 from random import Random
 from time import monotonic
@@ -61,6 +62,9 @@ _FEW = 100
 """Tries below which a search says that it was short: each is made whole, however long it takes."""
 
 _CLOSE = 1 + 1e-6
+_PARTS = 3
+"""Parts of [0, 1] of which each gives a value that one reward becomes."""
+
 _SHM = Path("/dev/shm")
 """Where files are in memory, on Linux: a ledger is written before each message."""
 
@@ -321,17 +325,37 @@ class _Drawn:
         chosen = chance.sample(places, min(count, len(places)))
         if chance.random() < 0.5:  # rewards of early rounds are the fewest in a sum
             chosen = [(arm, int(place**0.5)) for arm, place in chosen]
+        if count == 1:
+            self._one_reward(coupler, run, base, rank, chosen[0])
+            return
         changed = {at: self._value() for at in chosen}
-        self._note("one reward" if count == 1 else "rewards of a person")
+        self._note("rewards of a person")
         one = coupler.again(run, base)
         other = coupler.again(run, partial(_changed, base, rank, changed))
-        claimed = self.hunt.claimed
-        if count > 1:
-            if claim.epsilon is None or claim.epsilon != claimed:
-                return  # of a person something is claimed where it is of a reward
-            claimed = claim.of_person(len(changed)).epsilon
+        if claim.epsilon is None or claim.epsilon != self.hunt.claimed:
+            return  # of a person something is claimed where it is of a reward
+        claimed = claim.of_person(len(changed)).epsilon
         where = ", ".join(f"number {p + 1} of arm {k}" for k, p in changed)
         self._judge(one, other, f"{peer_name(rank)}'s reward {where}", claimed)
+
+    def _one_reward(
+        self, coupler: Coupler, run: CoupledRun, base: Rewards, rank: int, at: tuple[int, int]
+    ) -> None:
+        """Give one reward several values, and see what it costs that one becomes another.
+
+        One value of each part of [0, 1] and both ends: a fault of few values is seldom met by a
+        value alone, and more seldom beside one that is far enough from it.
+        """
+        self._note("one reward")
+        inner = [(part + self.chance.random()) / _PARTS for part in range(_PARTS)]
+        runs = [
+            coupler.again(run, partial(_changed, base, rank, {at: value}))
+            for value in (0.0, 1.0, *inner)
+        ]
+        what = f"{peer_name(rank)}'s reward number {at[1] + 1} of arm {at[0]}"
+        for one, other in combinations([run, *runs], 2):
+            if not self.hunt.violations:
+                self._judge(one, other, what, self.hunt.claimed)
 
     def _one_record(self, coupler: Coupler, run: CoupledRun) -> None:
         """Change what an agent saw before one pull, and the reward after it."""
