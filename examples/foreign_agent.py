@@ -53,8 +53,9 @@ while (message := hear())[0] != "Goodbye":
         case ["Welcome", rank, _]:
             say("Arrived", "")
         case ["Configure", rank, setup]:
-            means = msgpack.unpackb(setup, strict_map_key=False)["arms"]["means"]
-            say("Ready")
+            setup = msgpack.unpackb(setup, strict_map_key=False)
+            means = setup["arms"]["means"]
+            say("Ready", setup["first"])
         case ["Begin", _, run]:
             sequence, t, left = 0, 0, list(range(len(means)))
             sums, pulls = [0] * len(means), [0] * len(means)

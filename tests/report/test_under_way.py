@@ -17,7 +17,8 @@ def test_each_agent_has_one_role_the_worst() -> None:
         "finished": {0},
         "waited for": {3},
     }
-    worse = msgspec.structs.replace(STATE, away=(3, 5, 6))
+    status = msgspec.structs.replace(STATE.status, away=[3, 5, 6])
+    worse = msgspec.structs.replace(STATE, status=status)
     assert "waited for" not in under_way.roles(worse)
 
 
