@@ -240,6 +240,13 @@ OF_SEEDS = {
             fault("queue full", 164, 3, 2, lasts=1e6),
         ],
     ),
+    "a coordinator was killed for ever, and the one in its place carried the run": (
+        203004918,
+        [
+            later(fault("coordinator replaced", 100, COORDINATOR, lasts=18.288), 1.236),
+            fault("kill", 107, COORDINATOR, lasts=1e6),
+        ],
+    ),
     "an agent moved as it was configured, and its old `Ready` passed for one of its new setup": (
         203003627,
         [fault("move", 145, 4, lasts=0.0)],
