@@ -180,7 +180,10 @@ def scripted(
 
 
 class ScriptMachine:
-    """Runs a script: hands it what it waits for, keeps what comes early, collects its effects."""
+    """Runs a script: hands it what it waits for, keeps what comes early, collects its effects.
+
+    Above 300 lines: one branch for each thing that a script can wait for.
+    """
 
     def __init__(
         self,

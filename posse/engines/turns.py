@@ -117,7 +117,7 @@ class CountedTurns(Turns):
         done = self._activities[rank].elapsed(order.start, order.due, order.count, self.now)
         if done:
             self._accounts[rank].pulled(order.arms, done, self.now)
-            order.start, order.count = self.now, order.count - done
+        order.start, order.count = self.now, order.count - done
         return order.arms, done
 
     def peek(self, rank: int, arms: tuple[int, ...], times: int) -> FloatArray:

@@ -63,7 +63,7 @@ class HostilePeer:
                 continue
             message: list[Any] = msgspec.msgpack.decode(frame[HEADER.size :])
             if message[0] == "Configure":
-                self.say(control.Ready(0))
+                self.say(control.Ready(msgspec.msgpack.decode(message[2], strict=False)["first"]))
             if message[0] == "Begin":
                 self.run = read_header(frame).run
             if message[0] in kinds:
