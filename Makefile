@@ -153,6 +153,6 @@ lock:
 	$(LOCK) $(PROJECT) --extra report -o requirements/run.lock
 	$(LOCK) $(PROJECT) --extra dev --extra examples --extra report -o requirements/dev.lock
 	$(LOCK) $(PROJECT) --extra docs -c requirements/dev.lock -o requirements/docs.lock
-	$(LOCK) $(PROJECT) --extra field --extra live --extra metrics --extra report -o requirements/image.lock
+	$(LOCK) $(PROJECT) requirements/image.in --extra live --extra metrics --extra report -o requirements/image.lock
 	$(LOCK) requirements/compile.in -c requirements/image.lock -o requirements/compile.lock
 	$(LOCK) requirements/release.in -o requirements/release.lock

@@ -38,7 +38,8 @@ _Jitter = Annotated[
 _Loss = Annotated[
     float, Meta(ge=0, le=0.9, description="share of messages that are lost, and sent again")
 ]
-_Bandwidth = Annotated[float, Meta(gt=0, description="bytes per second in each direction")]
+_Bandwidth = Annotated[float, Meta(ge=100, description="bytes per second in each direction")]
+"""Over a slower link no agent joins before it is given up."""
 
 
 class LinkConditions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

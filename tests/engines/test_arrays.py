@@ -16,6 +16,7 @@ from posse.protocol.machine import AgentMachine
 from posse.results.record import RunRecord
 from posse.system.context import AgentContext
 from posse.system.steps import Declined, ManyRuns, Stepped, Steps
+from tests.support.runs import assert_same_run
 
 UCB1: dict[str, Any] = {
     "system": "ucb1",
@@ -285,6 +286,15 @@ def test_stars_with_steps_use_them(
     assert used(
         monkeypatch, UCB1 | raw | {"arms": {"kind": "bernoulli", "means": APART}}, range(1)
     ) == [1]
+
+
+@pytest.mark.parametrize(("agents", "seed"), [(6, 9), (30, 8)])
+def test_an_order_goes_on_from_where_its_agent_heard(agents: int, seed: int) -> None:
+    """Also where none of its activations had passed."""
+    arms = {"kind": "bernoulli", "means": [0.9, 0.3, 0.3, 0.3, 0.3]}
+    raw = {"system": "mase", "seed": seed, "agents": {"count": agents}, "arms": arms}
+    by_machines = prepare(raw | {"engine": {"plain": True}})
+    assert_same_run(memory.run(prepare(raw), 0), memory.run(by_machines, 0))
 
 
 def test_a_system_of_one_form_has_it_by_steps_too() -> None:

@@ -11,16 +11,11 @@ REASONS: Final = {
         agent/run.AgentRun.tell:2
         agent/run.AgentRun.tell:3
         agent/run.AgentRun.tell:5
-        agent/run.AgentRun._effects_of:1
         agent/run.AgentRun._check:1
         agent/run.AgentRun.lookahead:1
-        coordinator/agreement.Agreement.attest:2
         coordinator/host.CoordinatorHost._control:2
         coordinator/server.Server.missing:1
-        coordinator/server.Server._send:1
-        coordinator/server.Server._wait:1
         coordinator/server._machine:1
-        posse/engines/arrays.run:1
         posse/hosts/endpoint.Endpoint.send:1
         posse/hosts/endpoint.Endpoint._put:1
         """,
@@ -76,9 +71,7 @@ REASONS: Final = {
         """,
     "what a person asks for, or gives, before a run; a seed's run files are good": """
         agent/own_run.TheirRun.require_still:1
-        agent/own_run.OwnData._check:1
         agent/own_run.OwnData._check:3
-        agent/own_run.OwnRun.accept:1
         agent/remote.remote_agent:1
         agent/uplink.Uplink._connect:1
         coordinator/roster.Roster._bound_rank:4
@@ -87,7 +80,6 @@ REASONS: Final = {
         posse/durable/directory.RunDirectory._check:4
         posse/durable/ledger._refuse_runs:1
         posse/durable/made_by.made_by:1
-        posse/durable/persons.summary:1
         posse/durable/programme.read:1
         posse/durable/programme._task:1
         posse/durable/programme.events:2
@@ -119,7 +111,6 @@ REASONS: Final = {
         posse/durable/lifetime.pieces:2
         posse/durable/persons.PersonsLedger.admit:1
         posse/durable/persons.PersonsLedger.admit:2
-        posse/durable/persons.PersonsLedger._hashes:1
         posse/durable/persons.PersonsLedger._require_there:1
         posse/durable/persons.PersonsLedger._require_whole:2
         """,
