@@ -178,7 +178,7 @@ _FORMS_SIZED = {
     ("cdp-mab", "shared"): ("li2022/shared", "cdp-gauss"),
     ("cdp-mab", "delta_prime"): ("li2022/shared", "cdp-gauss"),
     ("anonymous", "sink"): ("esfandiari2022/agent", "tests/audit/test_whole.py"),
-    ("explore-then-commit", "sink"): (*("esfandiari2022/agent", "tests/audit/test_whole.py"),),
+    ("explore-then-commit", "sink"): ("esfandiari2022/agent", "tests/audit/test_whole.py"),
     ("tdfs-private", "counter"): ("agent/tree", "tdfs-honaker"),
     ("tdfs-private-bound", "counter"): ("agent/tree", "tdfs-honaker"),
 }
@@ -210,8 +210,8 @@ def held_by(who: str) -> str:
     lied = ", ".join(f"`{name}`" for name in LIED_IN)
     return (
         "Gate: `agent/masking.py`; test: `tests/systems/test_liars.py`, by servers that lie in "
-        f"{lied}, in other orders and again, alone and in league with agents; 450,000 drawn ones, "
-        "in 21 min of a core, read no less than is claimed.\n\n"
+        f"{lied}, in other orders and again, alone and in league with agents; 980,000 drawn ones, "
+        "in 45 min of a core, read no less than is claimed.\n\n"
     )
 
 

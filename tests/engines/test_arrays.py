@@ -155,6 +155,8 @@ def federated(draw: st.DrawFn, system: str, agents: int) -> dict[str, Any]:
 VOTING = ("mase", "dp-mase", "corrupted-elimination")
 APART = [0.95, 0.6, 0.3, 0.1, 0.0]
 """Means of arms that are soon told apart: the runs end only then."""
+ALIKE = [0.9, 0.3, 0.3, 0.3, 0.3]
+"""The same of arms that leave soon after one another: agents hear more before they act again."""
 
 
 @st.composite
@@ -170,7 +172,8 @@ def voting(draw: st.DrawFn, system: str, agents: int, arms: int) -> dict[str, An
         parameters |= {"eta": 0.5, "xi": xi}
     if system == "dp-mase":
         parameters["epsilon"] = draw(EPSILONS)
-    means = draw(st.permutations(APART[:arms]))
+    alike = "candidates" not in parameters and draw(st.booleans())
+    means = draw(st.permutations((ALIKE if alike else APART)[:arms]))
     kinds = [{"kind": "bernoulli"}, {"kind": "gaussian", "sd": 0.3, "clip": [0.0, 1.0]}]
     return {
         "parameters": parameters,

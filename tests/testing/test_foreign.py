@@ -57,6 +57,7 @@ def test_the_agent_in_c_keeps_every_sentence(tmp_path: Path) -> None:
 
 PLANTED = {
     "P is answered": ("envelope(count == taken ? 'C' : 'A', 0, NULL, 0);", "(void)0;"),
+    "after Configure it sends Ready": ("found ? (int64_t)number(&found) : 0", "(int64_t)0"),
     "after Unknown it joins anew": ("{ known = playing = 0; join(); }", "(void)0;"),
     "a frame that came before is dropped": ("if (count != taken + 1) {", "if (!count) {"),
     "what is missing is asked for": ("if (count - taken < 0x80000000)", "if (!count)"),
