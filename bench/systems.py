@@ -11,7 +11,6 @@ from posse.extend import (
     AgentEffects,
     AgentEvent,
     AgentRole,
-    Broadcast,
     Finish,
     Mesh,
     Message,
@@ -44,14 +43,10 @@ class Reply(Message, frozen=True):
 
 
 class EchoParameters(Parameters, frozen=True, kw_only=True):
-    """`messages` requests per agent, with `size` bytes of data each.
-
-    `told`: the coordinator answers all agents at once with this many bytes, when all have sent.
-    """
+    """`messages` requests per agent, with `size` bytes of data each."""
 
     messages: int
     size: int
-    told: int | None = None
 
 
 @dataclass(slots=True)
@@ -70,16 +65,11 @@ class EchoAgent:
 @dataclass(slots=True)
 class EchoServer:
     agents: int
-    told: int | None
-    heard: int = 0
     done: int = 0
 
     def handle(self, event: ServerEvent, now: float) -> ServerEffects:
         if type(event) is Received and type(event.message) is Request:
-            if self.told is None:
-                return [Send(event.sender, Reply(event.message.data))]
-            self.heard = (self.heard + 1) % self.agents
-            return [] if self.heard else [Broadcast(Reply(bytes(self.told)))]
+            return [Send(event.sender, Reply(event.message.data))]
         if type(event) is PeerFinished:
             self.done += 1
             return [Finish("finished")] if self.done == self.agents else []
