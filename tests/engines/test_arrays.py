@@ -211,6 +211,8 @@ def systems(draw: st.DrawFn, agents: int, arms: int, bounded: bool) -> tuple[str
         parameters["epsilon"] = draw(st.sampled_from([0.25, 0.5, 1.0]))
         kinds = ["intervals"] if printed else ["intervals", "doubling", "trees"]
         parameters["releases"] = draw(st.sampled_from(kinds))
+        if parameters["releases"] == "intervals":
+            parameters["noise_at"] = draw(st.sampled_from(["source", "destination"]))
     return system, {**more, "parameters": parameters}
 
 
@@ -257,7 +259,9 @@ def test_the_runs_of_a_series_move_together(monkeypatch: pytest.MonkeyPatch) -> 
     [
         ("cooperative-ucb", {"gamma": 2}),
         ("byzantine-ucb", {"gamma": 2, "contamination": {"rate": 0.2, "law": "uniform"}}),
+        ("byzantine-ucb", {"gamma": 2, "contamination": {"rate": 0.2, "form": "relay"}}),
         ("private-ucb", {"gamma": 2, "epsilon": 0.5}),
+        ("private-ucb", {"gamma": 2, "epsilon": 0.5, "noise_at": "destination"}),
         ("robust-private-ucb", {"gamma": 2, "epsilon": 1.0}),
         ("private-ucb", {"gamma": 1, "epsilon": 0.5, "releases": "doubling"}),
         ("ddp-mab", {"epsilon": 0.5}),

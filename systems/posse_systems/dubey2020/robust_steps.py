@@ -7,8 +7,8 @@ from posse.seam.steps import Declined, ManyRuns
 from posse.seam.system import Purpose
 from posse_systems.dubey2020.corruption import Corruption
 from posse_systems.dubey2020.messages import means_record, most_liars
+from posse_systems.dubey2020.private_steps import PrivateSteps
 from posse_systems.dubey2020.robust import upper_bounds
-from posse_systems.dubey2020.steps import PrivateSteps
 
 _TOGETHER = 1 << 19
 """Numbers of others that are sorted at once."""

@@ -105,9 +105,10 @@ from posse_systems.dubey2020.messages import (
     release_counts,
     reward_record,
 )
+from posse_systems.dubey2020.private_steps import make_private_steps
 from posse_systems.dubey2020.robust import RobustMeans
 from posse_systems.dubey2020.robust_steps import RobustSteps
-from posse_systems.dubey2020.steps import CooperativeSteps, LoneSteps, PrivateSteps
+from posse_systems.dubey2020.steps import CooperativeSteps, LoneSteps
 from posse_systems.dubey2020.tree_means import TreeMeans
 from posse_systems.dubey2020.trimmed import TRIMS_BELOW
 
@@ -678,7 +679,7 @@ PRIVATE_UCB = _cooperation(
     paper=f"{PAPER}, Algorithms 1 and 2",
     parameters=PrivateParameters,
     shape=Mesh(
-        AgentRole(Stepped(_make_private, PrivateSteps), (Bundle,), signs=True),
+        AgentRole(Stepped(_make_private, make_private_steps), (Bundle,), signs=True),
         Wiring(_lay_network, broadcasts=True, told=ToldAgent),
     ),
     claim=claim_private,
