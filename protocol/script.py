@@ -14,7 +14,7 @@ What it yields is an effect of `posse.protocol.machine`, or something to wait fo
     PullUntil(arms, acts)  answers all rewards of the turns up to one after which `acts`, or so far
     Kind, One(Kind)        the next message of this kind, as (sender, message)
     FromAll(Kind)          one from each neighbour (at the server: agent), as {sender: message}
-    FromSome(Kind, count)  one each from so many of them, whoever is first
+    FromSome(Kind, count)  one each from `count` of them, whoever is first
     Pending(Kind)          those that are here, as [(sender, message)]; waits for nothing
     Noisy(values, …)       the values with Laplace noise, entered into the agent's account
 

@@ -35,7 +35,7 @@ from posse_papers.experiment import SEED, Computation
 from posse_papers.sample import Sample
 
 MOST_TOGETHER = 16
-"""So many repetitions at most are lost when their process is killed."""
+"""The most repetitions that are lost when their process is killed."""
 
 
 @dataclass(frozen=True, kw_only=True)

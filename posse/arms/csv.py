@@ -28,7 +28,7 @@ from posse.protocol.arrays import FloatArray
 from posse.protocol.machine import MOST_ARMS, peer_name
 
 _NAMED = 3
-"""So many arms are named of which `clip` changes the largest share."""
+"""The most arms that are named of which `clip` changes the largest share."""
 
 
 class Content(NamedTuple):

@@ -28,7 +28,7 @@ from posse.protocol.arrays import BoolArray, FloatArray
 from posse.protocol.machine import MOST_ARMS
 
 _IN_VAIN = 1_000
-"""So many rewards in a row, all of persons who gave what they may, end the run."""
+"""Rewards in a row, all of persons who gave what they may, that end the run."""
 
 _GROUP = "posse.arms"
 """The entry point group in which installed packages offer arms."""
@@ -209,7 +209,7 @@ class Python(Arms):
         return kept
 
     def _pull(self, arm: int, count: int) -> tuple[FloatArray, list[str]]:
-        """So many rewards, and whose they are if that is asked."""
+        """This number of rewards, and their persons if that is asked."""
         self.calls += 1
         call = f"{self.owner}, arm {arm}, call {self.calls}: {self.name}.pull({arm}, {count})"
         names: list[str] = []

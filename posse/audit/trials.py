@@ -56,7 +56,7 @@ _KEPT: Packed[tuple[tuple[str, ...], bytes, float | None, int]] = Packed(
 )
 
 _ENDLESS = 3
-"""So many cut runs, and none that ended, end a piece: on such data runs do not end."""
+"""Cut runs, with none that ended, that end a piece: on such data runs do not end."""
 
 
 def _encode(table: ViewTable) -> bytes:

@@ -16,7 +16,7 @@ from posse.cli.options import (
     Duration,
     LogOptions,
     Probability,
-    Settings,
+    SetOptions,
     number,
     parsed,
     real,
@@ -123,7 +123,7 @@ def agent(
     links: LinkOptions,
     rank: Annotated[str, Parameter(metavar="RANK")] = "auto",
     rewards: RewardOptions = RewardOptions(),
-    settings: Settings = Settings(),
+    settings: SetOptions = SetOptions(),
     served: Served = Served(),
     log: LogOptions = LogOptions(),
     keys: KeyOptions = KeyOptions(),
@@ -164,7 +164,7 @@ class _Part:
 
     links: LinkOptions
     rewards: RewardOptions
-    settings: Settings
+    settings: SetOptions
     served: Served
     log: LogOptions
     keys: KeyOptions

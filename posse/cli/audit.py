@@ -22,7 +22,7 @@ from posse.cli.options import (
     Out,
     Probability,
     RunFile,
-    Settings,
+    SetOptions,
     WholeNumber,
     console,
     parsed,
@@ -88,7 +88,7 @@ def audit(
     question: AuditOptions = AuditOptions(),
     captured: Annotated[Path | None, Parameter(metavar="FRAMES")] = None,
     strict: bool = False,
-    settings: Settings = Settings(),
+    settings: SetOptions = SetOptions(),
     jobs: Jobs = Jobs(),
     result: Out = Out(),
 ) -> int:

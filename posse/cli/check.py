@@ -7,7 +7,7 @@ import msgspec
 from cyclopts import Parameter
 
 from posse.cli.listing import in_toml
-from posse.cli.options import Duration, Json, RunFile, Settings, WholeNumber
+from posse.cli.options import Duration, Json, RunFile, SetOptions, WholeNumber
 from posse.cli.security import KeyOptions
 from posse.cli.streams import wrapped
 from posse.errors import InputError
@@ -33,7 +33,7 @@ def check(
     advertise: Annotated[str, Parameter(metavar="ADDRESS")] = "",
     wait: Duration = 5.0,
     keys: KeyOptions = KeyOptions(),
-    settings: Settings = Settings(),
+    settings: SetOptions = SetOptions(),
 ) -> int:
     """Check and explain a run file without starting anything.
 

@@ -15,7 +15,7 @@ from posse.cli.options import (
     LogOptions,
     Out,
     RunFile,
-    Settings,
+    SetOptions,
     Watched,
     is_resumable,
 )
@@ -37,7 +37,7 @@ def coordinator(
     /,
     *,
     bind: Annotated[str, Parameter(metavar="ADDRESS")],
-    settings: Settings = Settings(),
+    settings: SetOptions = SetOptions(),
     capture: Annotated[Path | None, Parameter(metavar="FRAMES")] = None,
     resume: FolderToWrite | None = None,
     resumable: Annotated[bool | None, Parameter(negative=None)] = None,
@@ -121,7 +121,7 @@ def _serving(
     streams.ignore_signals()
 
 
-def _checked(file: Path, settings: Settings, keys: KeyOptions, bind: str) -> Plan:
+def _checked(file: Path, settings: SetOptions, keys: KeyOptions, bind: str) -> Plan:
     """The run file's plan; raises if it, or this command's keys, cannot serve it."""
     plan = RunFile(file, settings).plan("engine.kind=processes")
     plan.require(0)

@@ -117,7 +117,7 @@ class Trust:
 
 
 @shared
-class Settings(Trust):
+class SetOptions(Trust):
     """What is changed in a run file."""
 
     set: Annotated[
@@ -265,7 +265,7 @@ def print_json(document: Any) -> None:
 class RunFile:
     """A run file, read once: a pipe cannot be read twice."""
 
-    def __init__(self, path: Path, settings: Settings, *before: "Override") -> None:
+    def __init__(self, path: Path, settings: SetOptions, *before: "Override") -> None:
         """Changed by the settings; by `before` where nothing else sets the key."""
         from posse.spec.runfile import read
 

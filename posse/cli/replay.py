@@ -6,7 +6,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from posse.cli.options import Settings, WholeNumber, console, parsed, real
+from posse.cli.options import SetOptions, WholeNumber, console, parsed, real
 from posse.errors import InputError
 from posse.gates import files
 from posse.measure.numbers import counted
@@ -17,7 +17,7 @@ from posse.spec.runfile import override, read
 from posse.testing import retrace
 
 _FEW = 40
-"""So many events before a decision are shown."""
+"""The most events before a decision that are shown."""
 
 
 _Time = Annotated[
@@ -36,7 +36,7 @@ def replay(
     keys: Annotated[Path | None, Parameter(metavar="DIR")] = None,
     file: Annotated[Path | None, Parameter(metavar="FILE")] = None,
     captured: Annotated[Path | None, Parameter(metavar="FRAMES")] = None,
-    settings: Settings = Settings(),
+    settings: SetOptions = SetOptions(),
 ) -> None:
     """Show a machine's state at a time of its run.
 
@@ -86,7 +86,7 @@ def replay(
 
 def _of_lab(
     place: Path,
-    settings: Settings,
+    settings: SetOptions,
     agent: int | None,
     run: int,
     until: float,

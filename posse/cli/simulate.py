@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from posse import testing
 from posse.cli import paths
-from posse.cli.options import Duration, Jobs, RunFile, Settings, WholeNumber
+from posse.cli.options import Duration, Jobs, RunFile, SetOptions, WholeNumber
 from posse.errors import InputError, RunFailed
 from posse.gates import files
 from posse.gates.decode import Undecodable, from_json
@@ -21,7 +21,7 @@ def simulate(
     file: Path | None = None,
     /,
     *,
-    settings: Settings = Settings(),
+    settings: SetOptions = SetOptions(),
     seeds: WholeNumber = 100,
     first: WholeNumber = 0,
     within: Duration | None = None,

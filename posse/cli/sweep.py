@@ -12,7 +12,7 @@ from rich.table import Table
 
 from posse import api
 from posse.cli import call, paths
-from posse.cli.options import Changes, Out, Placed, RunFile, Settings, console, print_json
+from posse.cli.options import Changes, Out, Placed, RunFile, SetOptions, console, print_json
 from posse.cli.progress import screen
 from posse.durable import batch
 from posse.durable.sweep import At, PointResult, SweepDirectory, Task
@@ -44,7 +44,7 @@ def points(over: Sequence[str]) -> list[At]:
 def sweep(
     file: Path,
     over: Sequence[str],
-    settings: Settings,
+    settings: SetOptions,
     changes: Changes,
     placed: Placed,
     result: Out,

@@ -65,7 +65,7 @@ what names the persons. `heads`: where each log's own ledger was when it was las
 
 _SECRET = 32
 _MOST_WAYS = 50
-"""In so many ways a person's rewards may be split over the logs of a programme to be looked at."""
+"""Ways to split a person's rewards over the logs of a programme, at most, that are looked at."""
 
 _PATIENCE = 60.0
 """Seconds in which other agents of this folder have entered their runs."""

@@ -99,7 +99,7 @@ def _ended(runs: Sequence[RunRecord]) -> str:
 NO_MEAN_SENT = "what this system sends tells the mean of no arm"
 NO_DEVIATION = "rewards have neither bounds nor a deviation that is known"
 _BEST = 3
-"""So many arms are shown with their estimates."""
+"""The most arms that are shown with their estimates."""
 
 
 def _estimates(run: RunRecord) -> str:

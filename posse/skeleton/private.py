@@ -9,11 +9,11 @@ class NoisySums(Message):
     sums: PerArm
 
 
-class Best(Message):
+class NoisyBest(Message):
     arm: Arm
 
 
-class Settings(Parameters):
+class PrivateSettings(Parameters):
     rounds: Positive = 20
     explore: Positive = 20
     exploit: Positive = 50
@@ -25,7 +25,7 @@ def agent(me):
         sums = yield Pull(range(me.arms), me.parameters.explore)
         noisy = yield Noisy(sums, me.parameters.epsilon, f"round {number}")
         yield Send(COORDINATOR, NoisySums(noisy))
-        _, best = yield Best
+        _, best = yield NoisyBest
         yield Pull([best.arm], me.parameters.exploit)
     return best.arm
 
@@ -35,7 +35,7 @@ def server(me):
     for _ in range(me.parameters.rounds):
         heard = yield FromAll(NoisySums)
         totals += sum(np.array(message.sums) for message in heard.values())
-        yield Broadcast(Best(totals.argmax()))
+        yield Broadcast(NoisyBest(totals.argmax()))
     draws = me.parameters.rounds * me.agents
     noise = 1 / me.parameters.epsilon / me.parameters.explore
     rewards = draws * me.parameters.explore
@@ -55,8 +55,8 @@ SYSTEM = system(
     "NAME",
     agent,
     server,
-    Settings,
-    to_agents=(Best,),
+    PrivateSettings,
+    to_agents=(NoisyBest,),
     to_server=(NoisySums,),
     claim=claim,
     unit_interval=UnitInterval(),

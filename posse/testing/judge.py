@@ -39,7 +39,7 @@ SEEDS, MESSAGES = 100, 60
 """Drawn faults, and messages that mean nothing, that a system is tried with."""
 
 _RUNS = 200
-"""Runs on each of two data sets, if so many can refute the claim."""
+"""Runs on each of two data sets, if they are enough to refute the claim."""
 
 _FILL: dict[str, Any] = {"horizon": 100, "epsilon": 1.0, "v": 1.2, "gamma": 1}
 """Parameters that a system may require, in a run that the judge makes itself."""

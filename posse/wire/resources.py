@@ -25,7 +25,7 @@ _Counts = tuple[int, int, int]
 
 
 def share(agents: int) -> None:
-    """So many agents share this process from now on."""
+    """This number of agents share this process from now on."""
     _SHARED_BY[0] = agents
 
 

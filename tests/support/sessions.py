@@ -121,7 +121,7 @@ class Pair:
         return {look: frames for look, frames in went.items() if frames}
 
     def exchanges(self, count: int) -> None:
-        """So many frames each way, and all is confirmed."""
+        """Frames each way until all is confirmed."""
         for _ in range(count):
             self.ends["b"].take(self.ends["a"].wrap(b"x"))
             self.ends["a"].take(self.ends["b"].wrap(b"y"))

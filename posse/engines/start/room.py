@@ -74,7 +74,7 @@ def require(
 ) -> None:
     """`PosseError` if there is no room for `agents`, `spawn` of them on this machine.
 
-    So many `together` share a process; `links` are the neighbours that each has, if any. Raises the
+    `together` share a process; `links` are the neighbours that each has, if any. Raises the
     limit of open files as far as allowed, but for those that are for files alone: strangers'
     connections may take all others.
     """

@@ -23,7 +23,7 @@ _TOGETHER = 256
 _NEXT = np.arange(NEAR)
 
 _MOST_RADII = 1 << 20
-"""So many are kept at most, in 8 MB."""
+"""The most that are kept, in 8 MB."""
 
 
 class MaseStep(VoteStep):
