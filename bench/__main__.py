@@ -2,7 +2,7 @@
 
 import sys
 
-from bench import estimator, field, large, memory, players, sockets, startup, watch
+from bench import estimator, field, large, live, memory, peers, players, sockets, startup, watch
 from bench.tables import show_bars
 
 BENCHMARKS = {
@@ -18,12 +18,15 @@ BENCHMARKS = {
 """By name what prints the tables."""
 
 ONLY_BY_NAME = {
+    "peers": (peers.main,),
     "field": (field.main,),
     "watch": (watch.main,),
     "large": (large.main,),
+    "live": (live.main,),
 }
-"""Not run by default. `field` and `watch` measure keys, journals and watching; `large` has up to
-100,000 agents in memory and takes minutes."""
+"""Not run by default. `peers` needs other systems to compare with; `field` and `watch` measure
+keys, journals and watching, `live` decisions on live traffic, `large` has up to 100,000 agents in
+memory and takes minutes."""
 
 
 def main(names: list[str]) -> int:

@@ -93,6 +93,7 @@ def star(
     answer: bytes = b"",
     *,
     together: bool = False,
+    agent: Callable[..., object] = star_agent,
 ) -> Figure:
     """Each agent sends a frame, waits for `answer` (by default its own frame), and sends the next.
 
@@ -105,19 +106,19 @@ def star(
             for peer, data in [hub.recv_multipart() for _ in range(most)]:
                 hub.send_multipart((peer, answer or data))
 
-    return _carried([partial(star_agent, messages, frame)] * agents, serve, 2 * agents * messages)
+    return _carried([partial(agent, messages, frame)] * agents, serve, 2 * agents * messages)
 
 
-def mesh(graph: Graph, slots: int, size: int) -> Figure:
+def mesh(
+    graph: Graph, slots: int, size: int, *, agent: Callable[..., object] = mesh_agent
+) -> Figure:
     """In each slot, each agent sends `size` bytes to every neighbour and waits for theirs."""
 
     def serve(hub: Any) -> None:
         for _ in range(graph.agents):
             hub.recv_multipart()
 
-    bodies = [
-        partial(mesh_agent, rank, near, slots, size) for rank, near in enumerate(graph.neighbours)
-    ]
+    bodies = [partial(agent, rank, near, slots, size) for rank, near in enumerate(graph.neighbours)]
     return _carried(bodies, serve, slots * 2 * graph.size)
 
 

@@ -11,6 +11,7 @@ from posse.extend import (
     AgentEffects,
     AgentEvent,
     AgentRole,
+    Broadcast,
     Finish,
     Mesh,
     Message,
@@ -43,10 +44,14 @@ class Reply(Message, frozen=True):
 
 
 class EchoParameters(Parameters, frozen=True, kw_only=True):
-    """`messages` requests per agent, with `size` bytes of data each."""
+    """`messages` requests per agent, with `size` bytes of data each.
+
+    `told`: the coordinator answers all agents at once with this many bytes, when all have sent.
+    """
 
     messages: int
     size: int
+    told: int | None = None
 
 
 @dataclass(slots=True)
@@ -65,11 +70,16 @@ class EchoAgent:
 @dataclass(slots=True)
 class EchoServer:
     agents: int
+    told: int | None
+    heard: int = 0
     done: int = 0
 
     def handle(self, event: ServerEvent, now: float) -> ServerEffects:
         if type(event) is Received and type(event.message) is Request:
-            return [Send(event.sender, Reply(event.message.data))]
+            if self.told is None:
+                return [Send(event.sender, Reply(event.message.data))]
+            self.heard = (self.heard + 1) % self.agents
+            return [] if self.heard else [Broadcast(Reply(bytes(self.told)))]
         if type(event) is PeerFinished:
             self.done += 1
             return [Finish("finished")] if self.done == self.agents else []

@@ -94,6 +94,8 @@ steps over arrays, held equal to machines: tests/engines/test_arrays.py
     posse/engines: crowd tally turns
 parts of an arena, which is held as a whole: tests/arena/test_verb.py
     arena/posse_arena: apart arena entrants page rewards
+FedUCB by masked sums, beside the form that it equals: tests/arena/test_linear.py
+    arena/posse_arena: linear_summed
 """
 """Reasons, each with the test that shows it, and below it the files by folder."""
 

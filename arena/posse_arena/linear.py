@@ -4,7 +4,8 @@ Each agent sees the features x of its arms before a pull, and a reward of mean �
 ‖x‖ ≤ 1. All agents have the same θ. It pulls the arm of the largest x·θ̂ + α (x' V⁻¹ x)^½, where
 V = λ I + Σ x x', u = Σ x y and θ̂ = V⁻¹ u (LinUCB: Li et al. 2010; Abbasi-Yadkori et al. 2011).
 
-FedUCB (Dubey and Pentland, NeurIPS 2020) adds up the noisy sums of all agents at a server. Of that
+FedUCB (Dubey and Pentland, NeurIPS 2020) adds up the noisy sums of all agents at a server, or, in
+`FEDUCB_GRAPH`, of all agents at most γ hops away at each agent. Of that
 paper, and of its correction by Zhou and Chowdhury (arXiv 2302.13945), only abstracts could be read
 here. What their abstracts name, and what follows from it, is derived below and tested:
 
@@ -14,6 +15,10 @@ here. What their abstracts name, and what follows from it, is derived below and 
 - corrected: an agent shares after every `batch` pulls, and pulls by what was shared alone. Then a
   pull is in the sums of one batch, which it moves by its own term, and all else follows from them.
 
+On a graph an agent tells its neighbours its noisy sums of a batch, and in γ - 1 hops more what it
+was told for the first time, before it pulls again: those who pass sums on learn nothing that a
+server would not.
+
 Noise is Laplace's on the sums of each batch. The papers' is Gaussian, in trees; these pay only for
 many batches.
 """
@@ -21,7 +26,7 @@ many batches.
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from msgspec import Meta
@@ -41,7 +46,9 @@ from posse.extend import (
     Finish,
     FloatArray,
     LabOnly,
+    Mesh,
     Message,
+    Network,
     Noise,
     OneRecord,
     Parameters,
@@ -61,11 +68,16 @@ from posse.extend import (
     Started,
     System,
     UnitInterval,
+    Wiring,
+    along,
     unprotected,
 )
 
 _MOST = 100
 """Features of an arm, at most."""
+
+_LONGEST = 800_000
+"""Numbers in a message, at most: a frame has 8 MiB."""
 
 _Sums = Annotated[list[float], Meta(max_length=_MOST * (_MOST + 1))]
 
@@ -95,6 +107,14 @@ class FedUcbParameters(LinearParameters, frozen=True, kw_only=True):
     ] = 1.0
 
 
+class GraphParameters(FedUcbParameters, frozen=True, kw_only=True):
+    """Noisy sums that travel over a graph."""
+
+    gamma: Annotated[
+        int | Literal["diameter"], Meta(description="γ, how many hops the sums of a batch travel")
+    ] = "diameter"
+
+
 class LinearSums(Message, frozen=True):
     """Agent to server: the sums of a batch, x x' by rows and then x y."""
 
@@ -121,6 +141,15 @@ class LinearTurn(Message, frozen=True):
 
     slot: int
     share: bool
+
+
+class LinearHeard(Message, frozen=True):
+    """Agent to neighbour: sums of a batch that it did not have before this hop, by origin."""
+
+    batch: int
+    hop: int
+    origins: Annotated[list[int], Meta(max_length=_LONGEST)]
+    sums: Annotated[list[float], Meta(max_length=_LONGEST)]
 
 
 def sensitivity(dimensions: int) -> float:
@@ -216,15 +245,15 @@ class LinearAgent:
         self.batch += 1
         sums, self.own = self.own, np.zeros_like(self.own)
         if self.noise is None:
-            return [self._tell(sums)]
+            return self._tell(sums)
         most, epsilon = sensitivity(len(sums)), self.parameters.epsilon
         noisy = self.noise.noisy(to_triangle(sums), most, most / epsilon)
         release = Release("laplace", most, most / epsilon, epsilon, f"batch {self.batch}")
-        return [Disclose(release), self._tell(from_triangle(noisy, len(sums)))]
+        return [Disclose(release), *self._tell(from_triangle(noisy, len(sums)))]
 
-    def _tell(self, sums: FloatArray) -> Send:
-        """Tell the server the sums of this batch."""
-        return Send(COORDINATOR, LinearSums(self.batch, sums.ravel().tolist()))
+    def _tell(self, sums: FloatArray) -> AgentEffects:
+        """Tell others the sums of this batch."""
+        return [Send(COORDINATOR, LinearSums(self.batch, sums.ravel().tolist()))]
 
     def _next(self) -> AgentEffects:
         if self.slot == self.parameters.horizon:
@@ -233,6 +262,78 @@ class LinearAgent:
         arm = chosen(features, self.shared + self.own * self.local, self.parameters)
         self.features = features[arm]
         return [Pull((arm,), 1)]
+
+
+@dataclass
+class GraphAgent(LinearAgent):
+    """Adds up the sums of those at most `gamma` hops away; in lockstep with its neighbours.
+
+    `known` are a batch's sums by origin, `new` those that this hop tells; `heard` has messages by
+    batch, hop and sender, as a neighbour may be a hop ahead.
+    """
+
+    rank: int = 0
+    agents: int = 1
+    neighbours: tuple[int, ...] = ()
+    gamma: int = 1
+    hop: int = 0
+    known: dict[int, FloatArray] = field(default_factory=dict)
+    heard: dict[tuple[int, int], dict[int, LinearHeard]] = field(default_factory=dict)
+
+    def handle(self, event: AgentEvent, now: float) -> AgentEffects:
+        """Take one event, and return the effects to carry out."""
+        match event:
+            case Received(sender, LinearHeard() as told):
+                self._check(sender, told)
+                self.heard.setdefault((told.batch, told.hop), {})[sender] = told
+                return self._listen()
+            case _:
+                return super().handle(event, now)
+
+    def _check(self, sender: int, told: LinearHeard) -> None:
+        """Refuse what is out of turn, or names agents that there are not."""
+        batch, hop = told.batch, told.hop
+        near = (self.batch, self.hop) <= (batch, hop) and batch <= self.batch + 1
+        fits = len(told.sums) == len(told.origins) * self.shared.size
+        if not near or not 1 <= hop <= self.gamma or sender in self.heard.get((batch, hop), {}):
+            raise RemoteProtocolError("out-of-turn", f"hop {hop} of batch {batch}")
+        if not fits or not {*told.origins} <= {*range(self.agents)}:
+            raise RemoteProtocolError("no-such-agent", f"origins {told.origins}")
+
+    def _tell(self, sums: FloatArray) -> AgentEffects:
+        self.known, self.hop = {self.rank: sums}, 1
+        if not self.neighbours:
+            return self._add()
+        return [Broadcast(self._message([self.rank])), *self._listen()]
+
+    def _message(self, origins: list[int]) -> LinearHeard:
+        sums = [number for origin in origins for number in self.known[origin].ravel().tolist()]
+        return LinearHeard(self.batch, self.hop, origins, sums)
+
+    def _listen(self) -> AgentEffects:
+        """Go on to the next hop, once all neighbours have told this one, and then to pull."""
+        told = self.heard.get((self.batch, self.hop), {})
+        if not self.hop or len(told) < len(self.neighbours):
+            return []
+        del self.heard[self.batch, self.hop]
+        new: list[int] = []
+        for sender in sorted(told):
+            shape = (len(told[sender].origins), *self.shared.shape)
+            tables = np.reshape(told[sender].sums, shape)
+            for origin, table in zip(told[sender].origins, tables, strict=True):
+                if origin not in self.known:
+                    self.known[origin] = table
+                    new.append(origin)
+        if self.hop == self.gamma:
+            return self._add()
+        self.hop += 1
+        return [Broadcast(self._message(sorted(new))), *self._listen()]
+
+    def _add(self) -> AgentEffects:
+        # by rank: the order in which messages arrive must not decide how they are rounded
+        self.shared = self.shared + np.sum([self.known[n] for n in sorted(self.known)], axis=0)
+        self.hop = 0
+        return self._next()
 
 
 @dataclass
@@ -293,6 +394,28 @@ def _agent(context: AgentContext, *, shares: bool = True, private: bool = False)
     )
 
 
+def _on_graph(context: AgentContext) -> GraphAgent:
+    assert context.contexts is not None  # `check_features` has seen to it
+    return GraphAgent(
+        contexts=context.contexts,
+        parameters=context.parameters,
+        noise=context.noise,
+        shares=True,
+        local=False,
+        by_growth=False,
+        rank=context.rank,
+        agents=context.agents,
+        neighbours=context.neighbours,
+        gamma=int(context.knowledge["gamma"]),
+    )
+
+
+def _network(spec: RunSpec, parameters: GraphParameters, run: int) -> Network:
+    graph = spec.graph(run)
+    gamma = graph.diameter if parameters.gamma == "diameter" else parameters.gamma
+    return along(graph, [{"gamma": max(1, gamma)} for _ in range(spec.agents.count)])
+
+
 def _server(context: CoordinatorContext) -> LinearServer:
     return LinearServer(context.agents)
 
@@ -310,6 +433,16 @@ def check_features(spec: RunSpec, parameters: LinearParameters) -> None:
             "parameters.dimensions",
             f"is {parameters.dimensions}, but arms have {features} features",
         )
+    if isinstance(parameters, GraphParameters):
+        most = _LONGEST // (features * (features + 1))
+        if parameters.gamma != "diameter" and parameters.gamma < 1:
+            raise SpecError("parameters.gamma", f"is {parameters.gamma}; sums travel 1 hop or more")
+        if spec.agents.count > most:
+            raise SpecError(
+                "agents.count",
+                f"is {spec.agents.count}; with {features} features a message has room for the sums "
+                f"of {most} agents",
+            )
 
 
 def _claim(context: ClaimContext) -> Claim:
@@ -360,5 +493,14 @@ FEDUCB = _system(
     paper="Dubey and Pentland 2020; Zhou and Chowdhury 2023",
     parameters=FedUcbParameters,
     shape=Star(AgentRole(partial(_agent, private=True), (LinearTotal, LinearTurn)), _STAR),
+    claim=_claim,
+)
+FEDUCB_GRAPH = _system(
+    name="FedUCB on a graph",
+    title="federated LinUCB with contexts, of noisy sums that travel over a graph",
+    paper="Dubey and Pentland 2020; Zhou and Chowdhury 2023",
+    parameters=GraphParameters,
+    shape=Mesh(AgentRole(_on_graph, (LinearHeard,)), Wiring(_network, broadcasts=True)),
+    one_form=True,
     claim=_claim,
 )

@@ -12,23 +12,28 @@ import pytest
 import posse
 from posse.arms import LinearArms
 from posse.audit.coupling import run_coupled
+from posse.engines import memory
 from posse.errors import SpecError
 from posse.experiments import prepare
 from posse.extend import COORDINATOR, FloatArray, Purpose
 from posse.protocol.machine import Pulled, Received, Started
 from posse.protocol.noise import SeededNoise
 from posse.seeds import generator
-from posse_arena import linear
+from posse_arena import linear, linear_summed
 from posse_arena.linear import (
     FedUcbParameters,
+    GraphAgent,
     LinearAgent,
+    LinearHeard,
     LinearServer,
     LinearSums,
     LinearTotal,
     LinearTurn,
     LinearWish,
     sensitivity,
+    to_triangle,
 )
+from posse_arena.linear_summed import SummedParameters
 from tests.support.runfile import describe_run
 from tests.support.runs import assert_same_run
 
@@ -107,6 +112,11 @@ def test_a_run_agrees_with_a_plain_loop(name: str, batch: int, epsilon: float | 
     assert run.regret == pytest.approx(regret, abs=1e-9)
 
 
+def _summed(**more: Any) -> dict[str, Any]:
+    given = {"horizon": HORIZON, **WAYS["FEDUCB"], **more}
+    return _raw("", system="posse_arena.linear_summed:FEDUCB_SUMMED", parameters=given)
+
+
 def _in_both(raw: dict[str, Any]) -> posse.RunRecord:
     """The run in memory, which is that of processes."""
     one, other = (
@@ -119,8 +129,8 @@ def _in_both(raw: dict[str, Any]) -> posse.RunRecord:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "raw",
-    [_raw("POOLED"), _raw("FEDUCB", variant="printed")],
-    ids=["pooled", "printed"],
+    [_raw("POOLED"), _raw("FEDUCB", variant="printed"), _summed()],
+    ids=["pooled", "printed", "summed"],
 )
 def test_both_engines_give_the_same_run(raw: dict[str, Any]) -> None:
     _in_both(raw)
@@ -141,8 +151,9 @@ def test_no_two_pulls_are_further_apart_than_the_sensitivity_and_some_come_near(
     assert own == sensitivity(4) / 2 == 4.5
 
 
-def test_each_pull_is_in_one_release_and_the_account_says_so() -> None:
-    privacy = posse.run(_raw("FEDUCB")).runs[0].privacy
+@pytest.mark.parametrize("raw", [_raw("FEDUCB"), _summed()], ids=["open", "summed"])
+def test_each_pull_is_in_one_release_and_the_account_says_so(raw: dict[str, Any]) -> None:
+    privacy = posse.run(raw).runs[0].privacy
     assert privacy is not None
     assert privacy.spent_per_agent == [20.0] * AGENTS
     assert privacy.releases_per_agent == [HORIZON // BATCH - 1] * AGENTS
@@ -207,6 +218,57 @@ def test_what_does_not_fit_is_refused(change: dict[str, Any], said: str) -> None
         prepare(_raw("FEDUCB", **change))
 
 
+def _graph(**more: Any) -> dict[str, Any]:
+    """Six agents in a ring; `more` are parameters."""
+    given = {"agents": {"count": 6}, "topology": {"kind": "ring"}}
+    parameters = {"horizon": HORIZON, **WAYS["FEDUCB"], **more}
+    return _raw("FEDUCB_GRAPH", parameters=parameters, **given)
+
+
+def test_sums_that_travel_as_far_as_the_graph_is_wide_give_the_run_of_a_server() -> None:
+    server = posse.run(_raw("FEDUCB", agents={"count": 6})).runs[0]
+    wide, narrow = (posse.run(_graph(**more)).runs[0] for more in ({}, {"gamma": 1}))
+    assert wide.pulls_per_arm == server.pulls_per_arm
+    assert wide.regret_curve == server.regret_curve
+    assert narrow.regret_curve != wide.regret_curve
+    assert wide.privacy is not None
+    assert wide.privacy.spent_per_agent == [20.0] * 6
+    # three batches are told, by each of six agents to two neighbours, in three hops or in one
+    assert [run.communication.data.messages for run in (wide, narrow)] == [3 * 3 * 12, 3 * 12]
+
+
+def test_on_a_graph_slow_links_give_the_same_run() -> None:
+    near, far = (
+        posse.run({**_graph(), **more}).runs[0] for more in ({}, {"network": {"delay": 1}})
+    )
+    assert near.regret_curve == far.regret_curve
+    assert near.communication.data == far.communication.data
+
+
+def test_an_agent_without_neighbours_goes_on_by_its_own_sums() -> None:
+    one = {"agents": {"count": 1}}
+    alone = posse.run({**_graph(), **one, "topology": {"kind": "path"}}).runs[0]
+    server = posse.run(_raw("FEDUCB", **one)).runs[0]
+    assert alone.pulls_per_arm == server.pulls_per_arm
+
+
+@pytest.mark.parametrize(
+    ("batch", "hop", "origins", "sums"),
+    [(1, 2, [0], 6), (2, 0, [0], 6), (3, 1, [0], 6), (1, 1, [0], 5), (1, 1, [3], 6)],
+)
+def test_what_a_neighbour_may_not_say_is_refused_and_changes_nothing(
+    batch: int, hop: int, origins: list[int], sums: int
+) -> None:
+    parameters = FedUcbParameters(horizon=9, epsilon=1.0, dimensions=2)
+    agent = GraphAgent(
+        lambda slot: np.eye(2), parameters, None, True, False, False, neighbours=(0,), agents=2
+    )
+    agent.batch = agent.hop = 1
+    with pytest.raises(posse.extend.RemoteProtocolError):
+        agent.handle(Received(0, LinearHeard(batch, hop, origins, [0.5] * sums)), 0)
+    assert agent.heard == {}
+
+
 class _NoNoise:
     """Keeps the scale of the noise that it does not add."""
 
@@ -217,11 +279,11 @@ class _NoNoise:
         return values
 
 
-def _cost(first: FloatArray, other: FloatArray) -> float:
+def _cost(agent: type[LinearAgent], first: FloatArray, other: FloatArray) -> float:
     """What it costs by the noise to exchange a pull of features `first` for one of `other`."""
     said, noise = [], _NoNoise()
     for x, y in ((first, 1.0), (other, 1.0)):
-        machine = LinearAgent(
+        machine = agent(
             contexts=lambda slot, x=x: np.array([x]),  # type: ignore[misc]
             parameters=FedUcbParameters(horizon=3, epsilon=0.5, dimensions=2, batch=1),
             noise=noise,  # type: ignore[arg-type]
@@ -229,6 +291,8 @@ def _cost(first: FloatArray, other: FloatArray) -> float:
             local=False,
             by_growth=False,
         )
+        if isinstance(machine, GraphAgent):
+            machine.neighbours = (1,)
         machine.handle(Started(), 0)
         _, sent = machine.handle(Pulled((0,), 1, np.array([y])), 1)[:2]
         table = np.reshape(sent.message.sums, (2, 3))
@@ -236,31 +300,42 @@ def _cost(first: FloatArray, other: FloatArray) -> float:
     return float(np.abs(said[0] - said[1]).sum() / noise.scale)
 
 
+@pytest.mark.parametrize("agent", [LinearAgent, GraphAgent])
 def test_the_dearest_exchange_of_a_pull_costs_three_quarters_of_the_claim(
-    monkeypatch: pytest.MonkeyPatch,
+    agent: type[LinearAgent], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """So noise that is too small by a third or more is found."""
     first, other = np.array([1.0, 0.0]), np.array([-0.358368, 0.933580])
-    assert _cost(first, other) == pytest.approx(0.75 * 0.5, abs=0.001)
+    assert _cost(agent, first, other) == pytest.approx(0.75 * 0.5, abs=0.001)
     of = linear.sensitivity
     monkeypatch.setattr(linear, "sensitivity", lambda dimensions: of(dimensions) / 1.34)
-    assert _cost(first, other) > 0.5
+    assert _cost(agent, first, other) > 0.5
 
 
-@pytest.mark.parametrize(("too_small", "found"), [(1.0, False), (5.8, False), (5.9, True)])
+@pytest.mark.parametrize(
+    ("summed", "too_small", "found"),
+    [
+        (False, 1.0, False),
+        (False, 5.8, False),
+        (False, 5.9, True),
+        pytest.param(True, 1.0, False, marks=pytest.mark.slow),
+        pytest.param(True, 12.0, True, marks=pytest.mark.slow),
+    ],
+)
 def test_an_audit_finds_noise_that_does_not_cover_a_reward_and_none_that_does(
-    too_small: float, found: bool, monkeypatch: pytest.MonkeyPatch
+    summed: bool, too_small: float, found: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One reward moves the sums by 1 of the (√2 + 1)² = 5.83 that a pull may."""
     pytest.importorskip("pydp")
-    monkeypatch.setattr(linear, "sensitivity", lambda d: sensitivity(d) / too_small)
+    for module in (linear, linear_summed):
+        monkeypatch.setattr(module, "sensitivity", lambda d: sensitivity(d) / too_small)
     parameters = {"horizon": 4, "batch": 2, "epsilon": 1.0, "dimensions": 2}
     arms = {"kind": "linear", "features": [[1.0, 0.0], [0.0, 1.0]], "theta": [0.5, 0.5]}
-    raw = _raw("FEDUCB", parameters=parameters)
+    raw = _summed(**parameters, honest=1.0) if summed else _raw("FEDUCB", parameters=parameters)
     plan = prepare({**raw, "arms": arms, "agents": {"count": 2}})
-    result = run_coupled(plan, "messages", 1.0, 0.0)
+    result = run_coupled(plan, "coordinator" if summed else "messages", 1.0, 0.0)
     assert result is not None
-    assert result.cost == pytest.approx(too_small / sensitivity(2), rel=1e-3)
+    assert summed or result.cost == pytest.approx(too_small / sensitivity(2), rel=1e-3)
     assert bool(result.violations) == found
 
 
@@ -272,6 +347,60 @@ def test_sums_of_as_many_features_as_there_may_be_are_sent_and_of_more_refused()
     arms = {"kind": "linear", "features": [[1.0] + 100 * [0.0], 101 * [0.09]]}
     with pytest.raises(SpecError, match="has 101 numbers a row; there may be 100"):
         prepare(_raw("POOLED", arms=arms, parameters=parameters))
+
+
+def test_with_little_noise_masked_sums_give_the_run_of_sums_in_the_open() -> None:
+    open_sums = posse.run(
+        _raw("FEDUCB", parameters={"horizon": HORIZON, **WAYS["FEDUCB"], "epsilon": 1e9})
+    ).runs[0]
+    masked = posse.run(_summed(epsilon=1e9, precision=30)).runs[0]
+    assert masked.pulls_per_arm == open_sums.pulls_per_arm
+    assert masked.regret_curve == open_sums.regret_curve
+
+
+def test_agents_ask_for_shares_of_the_noise_that_is_claimed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked = []
+    polya = SeededNoise.polya
+
+    def recorded(self: SeededNoise, values: Any, scale: float, shares: int) -> Any:
+        asked.append((scale, shares))
+        return polya(self, values, scale, shares)
+
+    monkeypatch.setattr(SeededNoise, "polya", recorded)
+    plan = prepare(_summed(honest=0.5))
+    memory.run(plan, 0)
+    p = plan.parameters
+    assert isinstance(p, SummedParameters)
+    assert {*asked} == {(p.scale, -(-AGENTS // 2))}
+
+
+def test_rounding_moves_each_word_by_one_more_at_most() -> None:
+    """By hand, d = 2: x = (1, 0), y = 1 for x = (-.3, .95), y = 1 beside sums that are near .5.
+
+    The five numbers move by .91, .285, .9025, 1.3 and .95, less than 5.83 in all, the words by 6.
+    """
+    p = SummedParameters(horizon=9, epsilon=1.0, dimensions=2, precision=0)
+    one, other = (to_triangle(np.outer(x, [*x, 1.0])) for x in ([1.0, 0.0], [-0.3, 0.95]))
+    beside = 0.5 - np.minimum(one, other) - 1e-6  # so that the smaller number rounds down
+    moved = np.abs(np.rint(one + beside) - np.rint(other + beside)).sum()
+    assert sensitivity(2) < moved == 6 <= p.most
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"agents": {"count": 1}}, "shared among at least two"),
+        ({"arms": {**ARMS, "dimensions": 62}, "d": 62}, "makes 2,015 sums"),
+        ({"p": 32, "e": 1e-9}, "does not fit into 64 bits"),
+    ],
+)
+def test_sums_that_cannot_be_masked_are_refused(change: dict[str, Any], said: str) -> None:
+    given = {"dimensions": change.pop("d", 2), "precision": change.pop("p", 16),
+             "epsilon": change.pop("e", 20.0)}  # fmt: skip
+    with pytest.raises(SpecError, match=said):
+        prepare({**_summed(**given), **change})
 
 
 def _write_logs(folder: Path, agents: int = 2) -> FloatArray:

@@ -23,7 +23,7 @@ LACKS: dict[str, frozenset[str]] = {
 """By platform, the extras without wheels there; the field's noise is OpenDP's without it."""
 
 _LOWEST = "x86_64-manylinux_2_28"
-_OURS = {"dev", "docs"}
+_OURS = {"dev", "docs", "bench"}
 
 
 def _requirements() -> dict[str, list[str]]:
