@@ -382,7 +382,8 @@ class Hub:
         """Hand on what an agent sealed for a neighbour that accepts no connections."""
         rank = HEAD.unpack_from(data)[1] if len(data) >= HEAD.size else COORDINATOR
         to = self.lobby.roster.members.get(rank)
-        if to is None or to.inbox != FORWARDED:
+        known = to is not None and self.lobby.are_neighbours(member.rank, rank)
+        if to is None or not known or to.inbox != FORWARDED:
             self._carry_out(self.lobby.rejected("not-forwarded"))
         elif to.connection >= 0:  # else its sender asks again
             data = HEAD.pack(FORWARD, member.rank) + data[HEAD.size :]

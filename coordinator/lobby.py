@@ -57,6 +57,8 @@ _MOST_SYNCS = 16
 _MOST_BEGINNINGS = 5
 """How often an agent may join, or move its inbox, before a run, and all others wait as long again.
 One that fails whenever it is configured, and is started again each time, ends the wait."""
+_MOST_WORDS = 5
+"""How often in a run an agent that accepts no connections is believed alone that a link is down."""
 
 CATCH_UP = 1.0
 """Seconds for queued and retransmitted frames after a pause, before any agent is late."""
@@ -121,6 +123,10 @@ class Lobby:
         self.patience = Patience(engine)
         self._system = system
         self._setups: Sequence[AgentSetup] = ()
+        self._near: Sequence[Collection[int]] = ()
+        """Each agent's neighbours, as last configured."""
+        self._words: Counter[int] = Counter()
+        """In this run: how often one agent's word stood for both ends of a link."""
         self._wanted: set[int] = set()
         """Agents that `gather` waits for."""
         self._came: set[int] = set()
@@ -161,6 +167,7 @@ class Lobby:
         if self.roster.missing():
             self.patience.rejoin()
         self._setups = setups
+        self._near = [setup.neighbours for setup in setups]
         self.patience.outages.clear()
         self.changed = False
         self._changed_by.clear()
@@ -172,6 +179,7 @@ class Lobby:
         """All agents are ready: the run begins."""
         self._wait(LobbyOrder.CARRY, now)
         self._setups = ()
+        self._near = run.network.neighbours
         self._run = run
         away = [m.rank for m in self.roster.members.values() if m.connection < 0]
         self.patience.carry(now, away)
@@ -212,6 +220,7 @@ class Lobby:
         """The run is over."""
         self._go(LobbyOrder.RELEASE)
         self._run = None
+        self._words.clear()
         self._beginnings.clear()
         self.patience.release()
 
@@ -705,10 +714,14 @@ class Lobby:
         text = f"the connection of agent {member.rank} was lost; {then}"
         return [LogLine(logging.WARNING, text, f"agent {member.rank}")]
 
+    def are_neighbours(self, one: int, other: int) -> bool:
+        """Whether these agents were told of each other."""
+        return one < len(self._near) and other in self._near[one]
+
     def linked(self, by: int, about: int, now: float, *, up: bool) -> list[LobbyEffect]:
         """Agent `by` lost its connection to neighbour `about`, or has one again."""
-        if about == by or about >= self.roster.agents:
-            self.refused["no-such-agent"] += 1
+        if not self.are_neighbours(by, about):
+            self.refused["no-neighbour"] += 1
             return []
         if self._run is not None and not self._run.dismissed.keys().isdisjoint((by, about)):
             return []
@@ -723,7 +736,8 @@ class Lobby:
             self.patience.mended(now)
             return [LogLine(logging.INFO, f"{name} is up again", name)] * healed
         is_new = self.patience.outages.lost(by, about)
-        if alone:
+        if alone and self._words[by] < _MOST_WORDS:
+            self._words[by] += is_new
             self.patience.outages.lost(about, by)
         self.patience.parted(now)
         if not is_new:

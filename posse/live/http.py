@@ -22,6 +22,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 from posse.errors import InputError, PosseError
 from posse.gates import decode, files, owners
@@ -33,6 +34,16 @@ from posse.live.told import Reward, ask, tell
 
 _LONGEST = 1 << 20
 """Bytes of a request."""
+
+_UNDER_WAY = 64 << 20
+"""Bytes of all bodies that are read at the same time."""
+
+_PATIENCE = 10.0
+"""Seconds in which a body arrives."""
+
+_AT_ONCE = 500
+"""Connections; a further one takes the place of the one that has been without a request for the
+longest, of those first that never sent one."""
 
 _SHORTEST = 16
 """Characters of a token."""
@@ -111,7 +122,7 @@ async def serve(
         log_level="error",
         access_log=False,
         lifespan="off",
-        limit_concurrency=1_000,
+        http=_places(),
         timeout_keep_alive=75,
         server_header=False,
     )
@@ -121,6 +132,43 @@ async def serve(
     server.should_exit = server.force_exit = True
     with contextlib.suppress(asyncio.CancelledError):
         await serving
+
+
+def _places() -> type[asyncio.Protocol]:
+    """A protocol of uvicorn, in which connections that ask for nothing make place for others.
+
+    It has no time limit of its own for a request's head.
+    """
+    idle: dict[Any, None] = {}
+
+    class _Placed(AutoHTTPProtocol):  # type: ignore[valid-type, misc]
+        asked = False
+
+        def connection_made(self, transport: asyncio.Transport) -> None:
+            super().connection_made(transport)
+            if len(self.connections) > _AT_ONCE:
+                silent = (one for one in idle if not one.asked)
+                first = next(silent, next(iter(idle), self))
+                idle.pop(first, None)
+                first.transport.abort()
+            idle[self] = None
+
+        def data_received(self, data: bytes) -> None:
+            super().data_received(data)
+            if self.cycle is not None and not self.cycle.response_complete:
+                self.asked = True
+                idle.pop(self, None)
+
+        def on_response_complete(self) -> None:
+            super().on_response_complete()
+            if self in self.connections and self.cycle.response_complete:
+                idle[self] = None
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            idle.pop(self, None)
+            super().connection_lost(exc)
+
+    return _Placed
 
 
 def application(service: Service, token: str = "", rate: float = 0.0, host: str = "") -> ASGIApp:
@@ -268,6 +316,7 @@ class Guarded:
         self._token = token
         self._rate = rate
         self._room, self._at = max(1.0, rate), time.monotonic()
+        self._under_way = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """As ASGI has it."""
@@ -278,24 +327,32 @@ class Guarded:
         if answer is not None:
             await answer(scope, receive, send)
             return
-        left = _LONGEST
+        taken, until = 0, asyncio.get_running_loop().time() + _PATIENCE
 
         async def bounded() -> Any:
-            nonlocal left
-            message = await receive()
-            left -= len(message.get("body", b""))
-            if left < 0:
-                raise _TooLarge
+            nonlocal taken
+            async with asyncio.timeout_at(until):
+                message = await receive()
+            more = len(message.get("body", b""))
+            taken, self._under_way = taken + more, self._under_way + more
+            if taken > _LONGEST:
+                raise _Unread(413, f"at most {_LONGEST:,} bytes are read")
+            if self._under_way > _UNDER_WAY:
+                raise _Unread(503, "too much is read at the same time; ask again")
             return message
 
         try:
             await self._inner(scope, bounded, send)
-        except _TooLarge:
-            await _problem(413, f"at most {_LONGEST:,} bytes are read")(scope, receive, send)
+        except TimeoutError:
+            await _problem(408, f"the body must arrive in {_PATIENCE:g} s")(scope, receive, send)
+        except _Unread as error:
+            await _problem(*error.args)(scope, receive, send)
         except decode.Undecodable as error:
             await _problem(400, f"the body is not what it should be: {error}")(scope, receive, send)
         except PosseError as error:
             await _problem(503, str(error))(scope, receive, send)
+        finally:
+            self._under_way -= taken
 
     def _refused(self, scope: Scope, headers: dict[str, str]) -> Response | None:
         if refusal := gate.refusal(headers, self._host):
@@ -327,8 +384,8 @@ class Guarded:
         return True
 
 
-class _TooLarge(Exception):
-    pass
+class _Unread(Exception):
+    """A body is not read; status and why."""
 
 
 def _problem(status: int, why: str, headers: dict[str, str] | None = None) -> Response:

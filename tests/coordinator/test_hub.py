@@ -18,6 +18,8 @@ from posse.plan import prepare
 from posse.protocol import control
 from posse.protocol.message import Message
 from posse.protocol.wire import Codec, encode, kind_of, read_header
+from posse.security.address import FORWARDED
+from posse.wire.forwarding import FORWARD, HEAD
 from posse.wire.line import Line, PeerStalled
 from posse.wire.session import Session
 from posse.wire.sockets import end
@@ -121,6 +123,22 @@ def test_messages_of_several_parts_are_refused_from_strangers_and_members(
     gathering.peer().joins(1)
     gathering.ended()
     assert gathering.error is None
+
+
+def test_only_neighbours_have_their_data_handed_on(tmp_path: Path) -> None:
+    gathering = Gathering(tmp_path, 4)
+    peers = [gathering.peer() for _ in range(3)]
+    for rank, peer in enumerate(peers):
+        peer.joins(rank)
+    lobby = gathering.hub.lobby
+    until(lambda: lobby.roster.arrived() == len(peers), "all three")
+    lobby.roster.members[1].inbox = FORWARDED
+    lobby._near = [(1,), (0,), ()]
+    peers[2].socket.send(HEAD.pack(FORWARD, 1) + b"of a stranger")
+    until(lambda: lobby.refused["not-forwarded"] == 1, "a refusal")
+    peers[0].socket.send(HEAD.pack(FORWARD, 1) + b"of a neighbour")
+    assert peers[1].socket.recv() == HEAD.pack(FORWARD, 0) + b"of a neighbour"
+    gathering.close()
 
 
 def test_nobody_is_late_whose_frames_came_while_the_coordinator_stood_still(

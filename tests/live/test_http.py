@@ -4,6 +4,7 @@ import asyncio
 import http.client
 import json
 import math
+import socket
 from collections import Counter
 
 import pytest
@@ -256,3 +257,55 @@ def test_the_page_shows_what_happens_in_a_browser(opened) -> None:
         assert "rewards\n1" in shown()
         errors = [m for m in browser.messages if "request" not in m]
         assert [m for m in errors if "favicon" not in str(m)] == []
+
+
+def silent(where: str, count: int, said: bytes = b"") -> list[socket.socket]:
+    """Connections that say no more than this."""
+    place = where.removeprefix("http://").split(":")
+    made = [socket.create_connection((place[0], int(place[1])), 30) for _ in range(count)]
+    for one in made:
+        one.sendall(said)
+    return made
+
+
+GOT = b"GET /v1/status HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
+POSTED = (
+    b"POST /v1/ask HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+    b"Content-Length: 1000\r\n\r\n{"
+)
+
+
+@pytest.mark.parametrize("said", [b"", b"GET /v1/status HTTP/1.1\r\n", GOT])
+def test_who_connects_and_asks_nothing_keeps_nobody_out(opened, monkeypatch, said):
+    """Of those that are idle one that never asked goes first, then the oldest."""
+    monkeypatch.setattr("posse.live.http._AT_ONCE", 8)
+    _, where = opened()
+    host = where.removeprefix("http://")
+    own = http.client.HTTPConnection(host, timeout=30)
+    for _ in range(3):
+        held = silent(where, 20, said)
+        if said != GOT:  # this connection has asked, so it stays
+            own.request("GET", "/v1/status")
+            assert own.getresponse().read()
+        assert call(where, "GET", "/v1/status")[0] == 200
+        for one in held:
+            one.close()
+    own.close()
+
+
+def test_a_body_that_does_not_arrive_is_not_waited_for(opened, monkeypatch):
+    monkeypatch.setattr("posse.live.http._PATIENCE", 0.05)
+    monkeypatch.setattr("posse.live.http._AT_ONCE", 8)
+    _, where = opened()
+    held = silent(where, 8, POSTED)
+    assert all(one.recv(100).startswith(b"HTTP/1.1 408") for one in held)
+    assert call(where, "GET", "/v1/status")[0] == 200
+    for one in held:
+        one.close()
+
+
+def test_what_is_read_at_the_same_time_is_bounded(opened, monkeypatch):
+    monkeypatch.setattr("posse.live.http._UNDER_WAY", 100)
+    _, where = opened()
+    assert call(where, "POST", "/v1/ask", {"person": "a" * 100})[0] == 503
+    assert call(where, "POST", "/v1/ask", {})[0] == 200

@@ -21,6 +21,12 @@ TOKEN = "of those who were started here"
 ABSENCE = 25.0
 
 
+def path(agents: int) -> Network:
+    """Agents in a row."""
+    near = [tuple(n for n in (k - 1, k + 1) if 0 <= n < agents) for k in range(agents)]
+    return Network(near, [{}] * agents)
+
+
 class Run:
     """What the lobby sees of a run's host: who is waited for, and what it was told."""
 
@@ -35,7 +41,7 @@ class Run:
         self.lost: list[int] = []
         self.fired = 0
         self._silence_ends = silence_ends
-        self.network = Network([(1,), (0, 2), (1,)], [{}] * 3)
+        self.network = path(4)
 
     def waiting_for(self) -> list[int]:
         return self.late
@@ -243,6 +249,7 @@ def setup(rank: int) -> AgentSetup:
         rate=float(rank),
         clock="wall",
         base="",
+        neighbours=(1 - rank,) if rank < 2 else (),
     )
 
 
