@@ -513,6 +513,13 @@ class Lobby:
 
     def _arrived(self, member: Member, inbox: str, now: float) -> list[LobbyEffect]:
         inbox = member.inbox or inbox  # what a `Resume` said is newer
+        if self._run is None and (other := self.roster.squatter(member, inbox)):
+            self.refused["bad-inbox"] += 1
+            self.roster.expel(other)
+            self._came.discard(other.rank)
+            why = f"its inbox {printable(inbox)} is on the host of agent {member.rank}"
+            refusal = _refuse(other.rank, why, other.identity, other.host)
+            return [*refusal, *self._arrived(member, inbox, now)]
         trouble = self.roster.inbox_trouble(member, inbox)
         if not inbox and get_system(self._system).wiring is not None:
             trouble = "it has no inbox for its neighbours"

@@ -272,6 +272,15 @@ class Roster:
         local = inbox.startswith("ipc://") or is_local(inbox)
         return "" if local else f"its inbox {printable(inbox)} is not on this machine"
 
+    def squatter(self, member: Member, inbox: str) -> Member | None:
+        """Who has this inbox, which is on the host of `member` and not on its own; None if nobody.
+
+        Where `engine.inboxes` allows both, it could else keep another out by being first.
+        """
+        host = split(inbox)[0]
+        others = [m for m in self.members.values() if m.inbox == inbox and m.rank != member.rank]
+        return next((m for m in others if m.host != host == member.host), None)
+
     def out_of_reach(self) -> tuple[Member, str] | None:
         """An agent whose inbox agents of other machines cannot reach, and why, if there is one.
 

@@ -33,6 +33,7 @@ from zmq.utils import z85
 from posse.errors import InputError, PosseError
 from posse.gates import files, locks
 from posse.gates.decode import Undecodable, from_toml
+from posse.protocol.bounds import MOST_AGENTS
 from posse.protocol.masking import agrees
 from posse.protocol.signing import Register, Signer, is_weak, public_of
 from posse.security import files as key_files
@@ -44,6 +45,8 @@ RandomBytes = Callable[[int], bytes]
 """Draws this many bytes of secrets."""
 
 _RANK = re.compile("0|[1-9][0-9]*")
+_DIGITS = len(str(MOST_AGENTS - 1))
+"""Of a rank: who lists a larger one asks for a table as long."""
 _BYTES = 32
 _WORD = "pk_"
 _IN_REFUSALS = 8 * _BYTES // 6
@@ -408,7 +411,7 @@ def _read_allowlist(path: Path) -> dict[int, Public]:
     if not isinstance(table, dict) or document.keys() - {"agents"}:
         raise InputError(f"{path} is not an allowlist; make it with posse keys")
     for rank in table:
-        if not _RANK.fullmatch(rank):
+        if not _RANK.fullmatch(rank) or len(rank) > _DIGITS:
             raise InputError(f"{path}: '{rank}' is no rank of an agent; ranks are 0, 1, 2, …")
     allowed: dict[int, Public] = {}
     for rank, word in sorted((int(rank), str(word)) for rank, word in table.items()):

@@ -237,7 +237,7 @@ def test_what_is_wrong_with_a_folder_is_said(tmp_path: Path) -> None:
         allowlist.write_text(text)
         with pytest.raises(PosseError, match="is not an allowlist"):
             keys.for_coordinator(tmp_path, 2)
-    for rank in ("x", "01", "-1", "٢"):  # 01 would take the place of 1
+    for rank in ("x", "01", "-1", "٢", "9" * 10):  # 01 would take the place of 1
         allowlist.write_text(f"{good}'{rank}' = '{first}'\n")
         with pytest.raises(PosseError, match=f"'{rank}' is no rank of an agent"):
             keys.for_coordinator(tmp_path, 2)
