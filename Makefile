@@ -90,9 +90,11 @@ lowest: $(VENV)/dev
 	rm -rf build/lib systems/build
 	cd tests/packaging && $(CURDIR)/build/lowest/bin/python lowest.py
 
+# the tests that docs/security.md names; then the scripts of an attacker, where there are any
 attacks: $(VENV)/dev
 	grep -o 'tests/[a-z_0-9/]*\.py::[a-z_0-9]*' docs/security.md | sort -u | \
-		xargs $(BIN)/python -m pytest --numprocesses 3 --dist worksteal
+		xargs $(BIN)/python -m pytest --numprocesses 3 --dist worksteal; tests=$$?; \
+	$(BIN)/python -m tests.attacks && exit $$tests
 
 # the real coordinator and agents under drawn faults, in virtual time
 SEEDS ?= 500

@@ -4,6 +4,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -11,6 +12,7 @@ import zmq
 
 from posse.coordinator.roster import Member, Peer
 from posse.errors import PosseError
+from posse.gates import files
 from posse.protocol import control
 from posse.protocol.message import Message
 from posse.protocol.orders import DRAWN, chain_of
@@ -263,7 +265,7 @@ class Router:
         # ZeroMQ leaves its file; the one that is there by now may be another process's
         if self._file is not None and _file_at(self.endpoint) == self._file:
             with suppress(OSError):
-                os.unlink(self._file[0])
+                files.remove(Path(self._file[0]))
 
 
 def _file_at(endpoint: str) -> tuple[str, int] | None:

@@ -14,7 +14,6 @@ to counting.
 """
 
 import math
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -232,7 +231,7 @@ def _again(kinds: set[str]) -> str:
         }
         return [list(draws[kind]()) for kind in sorted(kinds) for _ in range(3)]
 
-    with tempfile.TemporaryDirectory(prefix="posse-audit-") as folder:
+    with files.temporary("posse-audit-") as folder:
         journal = Journal(Path(folder) / "journal", "audit", synchronous=False)
         journal.begin("audit")
         before = drawn(journal)
@@ -254,7 +253,7 @@ def _cut(plan: Plan) -> str:
         return ""
     low, high = getattr(plan.spec.arms, "clip", None) or (0.0, 1.0)
     rewards = [low - 9 * (high - low), low, high, high + 9 * (high - low)]
-    with tempfile.TemporaryDirectory(prefix="posse-audit-") as folder:
+    with files.temporary("posse-audit-") as folder:
         rows = "".join(f"{arm},{reward}\n" for arm in (0, 1) for reward in rewards)
         files.write(Path(folder) / "log.csv", f"arm,reward\n{rows}", lasting=False)
         arms = CsvArms(path="log.csv", count=2, clip=(low, high))

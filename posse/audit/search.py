@@ -16,7 +16,6 @@ What is found is a proof, by two runs that anybody can repeat from the number.
 """
 
 import math
-import tempfile
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -42,6 +41,7 @@ from posse.audit.replay import (
 from posse.engines.start.pool import on_all_cores
 from posse.engines.start.room import cores
 from posse.errors import PosseError
+from posse.gates import files
 from posse.gates.decode import unpacked
 from posse.measure.numbers import number as in_words
 from posse.plan import Plan, decode_plan
@@ -153,7 +153,7 @@ def carry_out(task: SearchTask, most: int = 1 << 40) -> SearchOutcome:
     begun = monotonic()
     until = begun + task.seconds
     with (
-        tempfile.TemporaryDirectory("", "posse-audit-", _SHM if _SHM.is_dir() else None) as folder,
+        files.temporary("posse-audit-", _SHM if _SHM.is_dir() else None) as folder,
         suppress(TimeUpError),
     ):
         hunt = Hunt(plan, task.sees, task.claimed, task.delta, Path(folder), task.watched, until)

@@ -9,12 +9,12 @@ import signal
 import sys
 import textwrap
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType
 
 from posse.errors import INTERRUPTED, PosseError
-from posse.gates.shown import printable
+from posse.gates.shown import harmless, printable
 
 _ENDS = [vars(signal)[name] for name in ("SIGINT", "SIGTERM", "SIGHUP") if name in vars(signal)]
 
@@ -31,11 +31,18 @@ class OutputError(PosseError):
 
 
 class Output(io.TextIOWrapper):
-    """Standard output; after an `OutputError`, further output is discarded."""
+    """Standard output; after an `OutputError`, further output is discarded.
+
+    Whoever prints what others may have written, colours are all that a terminal obeys, unless it
+    `moves`.
+    """
+
+    moves = False
 
     def write(self, text: str) -> int:
         try:
-            return super().write(text)
+            super().write(text if self.moves else harmless(text))
+            return len(text)
         except OSError as error:
             raise self._failed(error) from None
 
@@ -48,6 +55,17 @@ class Output(io.TextIOWrapper):
     def _failed(self, error: OSError) -> OutputError:
         _to_nowhere(self.fileno())
         return OutputError(error)
+
+
+@contextmanager
+def moving() -> Iterator[None]:
+    """Let what is shown in place move a terminal's cursor; its words are printable already."""
+    to = sys.stdout if isinstance(sys.stdout, Output) else None
+    if to is not None:
+        to.moves = True
+    yield
+    if to is not None:
+        to.moves = False
 
 
 def prepare() -> None:

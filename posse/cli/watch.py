@@ -1,6 +1,5 @@
 """`posse watch`: the page of a folder while runs go on; `--watch` serves it with the runs."""
 
-import tempfile
 import time
 import webbrowser
 from collections.abc import Iterator
@@ -52,7 +51,7 @@ def watch(
         _show(directory)
         return
     serve = serving(directory, at, "--at", trust=trust.trust, farewell=0.0)
-    with serve as url, tempfile.TemporaryDirectory() as folder:
+    with serve as url, files.temporary() as folder:
         # a browser's address stands in the list of processes, and the page's has its token
         private = Path(folder) / "watch.html"
         files.write(
@@ -69,7 +68,7 @@ def _show(directory: Path) -> None:
     current = read_live(directory)
     if current is None:
         raise PosseError(f"no run goes on in {directory}; posse report shows what did")
-    with Live(console=to, auto_refresh=False) as moving:
+    with streams.moving(), Live(console=to, auto_refresh=False) as moving:
         while current is not None:
             state, age = current
             lines = state.lines()

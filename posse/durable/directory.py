@@ -89,7 +89,7 @@ class RunDirectory:
                     self.store.keep(str(run.run), run)
         self._tables(result.runs)
         files.write(self.path / RESULT, json.dumps(result.document(), indent=1))
-        (self.path / FAILURE).unlink(missing_ok=True)
+        files.remove(self.path / FAILURE)
 
     def fail(self, reason: str, records: list[RunRecord], notes: Sequence[str] = ()) -> None:
         """Write why the series ended early, and the tables of the runs that were finished.

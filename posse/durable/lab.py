@@ -1,6 +1,5 @@
 """Runs of the lab over a real log, entered in its ledger: their noise protects nothing."""
 
-import logging
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +13,7 @@ from posse.durable.ledger import Ledger
 from posse.errors import DiskTrouble, PosseError
 from posse.gates.files import require_files
 from posse.hosts.spending import RowsByArm, SpendingRequest
-
-LOG = logging.getLogger(__name__)
+from posse.log import LOG
 
 _ENTERED: dict[tuple[str, str, int], tuple[int, tuple[int, ...]]] = {}
 """By ledger, task and agent: the entry of this process's runs, and the most pulls of each arm."""

@@ -57,8 +57,8 @@ def _clear(lock: Path) -> None:
 
 
 def _new() -> Path:
-    folder = tempfile.mkdtemp(prefix=_PREFIX)
-    if len(folder) > _LONGEST:
-        os.rmdir(folder)
-        folder = tempfile.mkdtemp(prefix=_PREFIX, dir="/tmp")
-    return Path(folder)
+    folder = files.new_folder(_PREFIX)
+    if len(str(folder)) > _LONGEST:
+        files.remove_folder(folder)
+        folder = files.new_folder(_PREFIX, Path("/tmp"))
+    return folder

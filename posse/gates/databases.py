@@ -74,7 +74,7 @@ class Disk:
     def remove(self, path: Path) -> None:
         """Remove an SQLite file that no process has open, if there is one."""
         for file in (path, *(Path(f"{path}{part}") for part in ("-wal", "-shm"))):
-            file.unlink(missing_ok=True)
+            files.remove(file)
 
 
 DISK = Disk()

@@ -15,6 +15,7 @@ import lzma
 import os
 import shutil
 import stat
+import tempfile
 import time
 import zlib
 from collections.abc import Callable, Iterator
@@ -198,6 +199,23 @@ def make_private(folder: Path) -> None:
     status = folder.lstat()
     if not stat.S_ISDIR(status.st_mode) or not owners.is_private(status):
         raise PermissionError(errno.EPERM, "it is not this user's alone", str(folder))
+
+
+def remove(path: Path) -> None:
+    """Remove a file, a socket or a link, not what it leads to; what is gone is no error."""
+    path.unlink(missing_ok=True)
+
+
+def new_folder(prefix: str, within: Path | None = None) -> Path:
+    """Make a folder for its owner alone under a name that nobody can know before."""
+    return Path(tempfile.mkdtemp(prefix=prefix, dir=within))
+
+
+def temporary(
+    prefix: str = "posse-", within: Path | None = None, *, surely: bool = True
+) -> tempfile.TemporaryDirectory[str]:
+    """Such a folder for the length of a block; if not `surely`, what cannot be removed stays."""
+    return tempfile.TemporaryDirectory(prefix=prefix, dir=within, ignore_cleanup_errors=not surely)
 
 
 def remove_folder(folder: Path) -> None:

@@ -51,7 +51,7 @@ def are_there(folder: Path) -> bool:
     try:
         return take(descriptor) is not None
     finally:
-        place.unlink(missing_ok=True)
+        files.remove(place)
         os.close(descriptor)
 
 

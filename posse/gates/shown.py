@@ -15,6 +15,9 @@ _LINES = 60
 _LABEL = 120
 _CELL = 10_000
 
+_OBEYED = re.compile(
+    r"\x1b(?!\[[\d;]*m)|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
+)
 _FORMULA = frozenset("=+-@")
 _TEX = {
     **{letter: f"\\{letter}" for letter in "&%$#_{}"},
@@ -32,6 +35,11 @@ def printable(text: str, longest: int = LONGEST) -> str:
     """
     shown = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text[:longest])
     return shown + ("…" if len(text) > longest else "")
+
+
+def harmless(text: str) -> str:
+    """Text of several lines, in which a terminal obeys nothing but colours; all else is escaped."""
+    return _OBEYED.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
 def label(text: str) -> str:

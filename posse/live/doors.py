@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 from posse.errors import PosseError
-from posse.gates import decode
+from posse.gates import decode, files
 from posse.live.service import Service
 from posse.live.told import ask, tell
 
@@ -75,7 +75,7 @@ class Doors:
         self._thread.join()
         self._listener.close()
         if self.address.startswith("unix:"):
-            Path(self.address[5:]).unlink(missing_ok=True)
+            files.remove(Path(self.address[5:]))
 
     def _run(self, serve: Any) -> None:
         asyncio.set_event_loop(self._loop)
@@ -162,7 +162,7 @@ def unix_listener(path: Path) -> socket.socket:
                 try:
                     probe.connect(str(path))
                 except ConnectionRefusedError:
-                    path.unlink()
+                    files.remove(path)
                 else:
                     raise PosseError(f"unix:{path} is in use by another process; end it first")
         before = os.umask(0o177)

@@ -146,7 +146,7 @@ class LiveFile:
         self._over.set()
         self._writer.join()
         with suppress(OSError):
-            self._path.unlink(missing_ok=True)
+            files.remove(self._path)
 
     def follow(self, hub: HasStatus) -> None:
         """Take which agents are up from this hub from now on."""

@@ -1,18 +1,16 @@
 """A cluster whose processes and links a test can control."""
 
-import os
 import signal
-import tempfile
 import weakref
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from posse import api, cluster
 from posse.durable.capture import Capture
 from posse.durable.frames import Frame, Reader
 from posse.errors import InputError, PosseError
+from posse.gates import files
 from posse.plan import Plan, Source, prepare
 from posse.results.record import RunRecord
 from posse.testing.controlled import Controlled, tell
@@ -42,9 +40,7 @@ class ControlledCluster(cluster.Cluster, Controlled):
         self, source: Source, *, spawn: int | None = None, bind: str | None = None
     ) -> None:
         plan = prepare(source)
-        file, name = tempfile.mkstemp(prefix="posse-frames-")
-        os.close(file)
-        self._tap = Capture(Path(name), new=True)
+        self._tap = Capture(files.new_folder("posse-frames-") / "frames", new=True)
         self._reader = Reader(self._tap.path)
         self._seen: list[Frame] = []
         self._relays = (
@@ -136,4 +132,4 @@ def _leave(capture: Capture, relays: Relays | None) -> None:
     if relays is not None:
         relays.close()
     capture.close()
-    capture.path.unlink(missing_ok=True)
+    files.remove_folder(capture.path.parent)

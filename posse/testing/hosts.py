@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -79,11 +78,7 @@ class HostedCluster(Controlled):
 
     async def __aenter__(self) -> Self:
         opened = self._opened
-        self._folder = Path(
-            opened.enter_context(
-                tempfile.TemporaryDirectory(prefix="posse-hosts-", ignore_cleanup_errors=True)
-            )
-        )
+        self._folder = Path(opened.enter_context(files.temporary("posse-hosts-", surely=False)))
         self._file = RunDirectory(self._folder / "spec", self._plan).open().path / SPECIFICATION
         self._relays = Relays()
         opened.callback(self._relays.close)

@@ -8,7 +8,6 @@ without a new draw. The machine may be anybody's: it is watched from outside.
 import inspect
 import linecache
 import math
-import tempfile
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -275,7 +274,7 @@ def of_journal(path: Path, *, until: float = math.inf, signer: SignerOf | None =
     agent's last checkpoint, whose machine is the state before the first event that is known.
     """
     files.require_files(path)
-    with tempfile.TemporaryDirectory(prefix="posse-replay-") as folder:
+    with files.temporary("posse-replay-") as folder:
         copy = Path(folder) / "journal"
         for end in ("", "-wal"):
             if (there := path.with_name(f"{path.name}{end}")).is_file():

@@ -206,3 +206,13 @@ def test_a_run_without_a_terminal_goes_on(tmp_path: Path) -> None:
     (tmp_path / "halt").unlink()
     process.communicate(timeout=PATIENCE)
     assert process.returncode == 0
+
+
+def test_whatever_a_command_prints_a_terminal_obeys_colours_alone() -> None:
+    code = (
+        "from posse.cli import streams; streams.prepare()\n"
+        "print('\\x1b[2Jgone\\x1b[1mbold\\x9b2J')\n"
+        "with streams.moving(): print('\\x1b[2A')"
+    )
+    _, said, _ = ended([sys.executable, "-P", "-c", code])
+    assert said == "\\x1b[2Jgone\x1b[1mbold\\x9b2J\n\x1b[2A\n"

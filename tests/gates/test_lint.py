@@ -35,6 +35,12 @@ PLANTED = {
         "import pandas as pd\npd.read_csv('x')",
         "from codecs import *",
         "import configparser",
+        "path.unlink()",
+        "path.unlink(missing_ok=True)",
+        "from os import unlink\nunlink('x')",
+        "folder.rmdir()",
+        "import tempfile\ntempfile.mkdtemp()",
+        "from tempfile import TemporaryDirectory",
     ],
     "databases": [
         "import sqlite3\nsqlite3.connect('x')",
@@ -53,6 +59,20 @@ PLANTED = {
         "import pickle\npickle._Unpickler(file)",
         "import ctypes\nctypes.CDLL('x')",
         "import pickle\npickle.loads(data)",
+        "import subprocess\nsubprocess.run(['x'])",
+        "from subprocess import Popen",
+        "import os\nos.execv('x', [])",
+        "import os\nos.system('x')",
+        "from multiprocessing import Process",
+        "import sys\nsys.path.append('x')",
+        "from importlib.metadata import entry_points\nentry_points()['x'].load()",
+        "from importlib import metadata\nmetadata.entry_points(group='x')",
+    ],
+    "decode": [
+        "import csv\ncsv.reader(file)",
+        "from csv import DictReader",
+        "from xml.etree import ElementTree",
+        "import xml.dom.minidom",
     ],
     "owners": [
         "import stat\nos.stat('x')[stat.ST_UID]",
@@ -66,18 +86,39 @@ PLANTED = {
         "signer._sign(kind, text)",
         "from nacl.signing import SigningKey",
     ],
-    "shown": ["import csv\ncsv.writer(file)", "from csv import DictWriter\nDictWriter(file)"],
+    "shown": [
+        "print(text)",
+        "import sys\nsys.stdout.write(text)",
+        "from sys import stderr\nstderr.write(text)",
+        "import logging\nlogging.getLogger('x').info(text)",
+        "import warnings\nwarnings.warn(text)",
+        "import csv\ncsv.writer(file)",
+        "from csv import DictWriter\nDictWriter(file)",
+    ],
     "http": [
         "from http.server import HTTPServer",
         "import socketserver as s\ns.TCPServer(at, it)",
         "import uvicorn\nuvicorn.run(app)",
         "import asyncio\nasyncio.start_server(answer)",
         "from aiohttp import web",
+        "from urllib.request import urlopen\nurlopen(url)",
+        "import requests",
     ],
 }
-"""By gate; `tests/gates/test_decode.py` plants in the way of `decode`, for ruff."""
+"""By gate; `tests/gates/test_decode.py` plants more in the way of `decode`, for ruff."""
 
-BEFORE = {"web": "http", "signing": "signatures", "tables": "shown"}
+BEFORE = {
+    "web": "http",
+    "status": "http",
+    "signing": "signatures",
+    "tables": "shown",
+    "streams": "shown",
+    "log": "shown",
+    "forkserver": "code",
+    "own_code": "code",
+    "log_file": "decode",
+    "graph_formats": "decode",
+}
 """Whose own a function is that a gate's module is called by."""
 
 HONEST = """
@@ -113,7 +154,7 @@ LINE = re.compile(r"^\|((?:`\w+`(?:, )?)+)\|", re.M)
 
 def test_every_gate_has_its_lint_and_its_line_in_the_documents() -> None:
     made = {path.stem for path in Path(gates.__path__[0]).glob("[a-z]*.py")}
-    assert made == {*PLANTED, "decode"}
+    assert made == {*PLANTED}
     first = {gate for line in LINE.findall(TOLD)[:5] for gate in re.findall(r"\w+", line)}
     assert first == made
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posse.gates.shown import blamed, cell, label, printable, tex
+from posse.gates.shown import blamed, cell, harmless, label, printable, tex
 
 
 @pytest.mark.parametrize(
@@ -72,3 +72,10 @@ def test_each_sign_of_a_cell_in_latex_stands_for_itself(text: str, shown: str) -
 def test_a_label_has_short_printable_lines() -> None:
     assert label("rate\nof \x1b[2J" + "a" * 10**6) == "rate\nof \\x1b[2J" + "a" * 113 + "…"
     assert label("a\n" * 10**5).count("\n") < 4_000
+
+
+def test_a_terminal_obeys_nothing_but_colours() -> None:
+    assert harmless("\x1b[1;31mred\x1b[0m\tα\n") == "\x1b[1;31mred\x1b[0m\tα\n"
+    for control in ("\x1b[2J", "\x1b]0;owned\x07", "\r", "\x9b2J", "\x1bc", "\u202e", "\b", "\x1b"):
+        shown = harmless(f"a{control}b")
+        assert "\n".join(shown.split("\n")).isprintable()

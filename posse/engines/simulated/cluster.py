@@ -3,7 +3,6 @@
 import gc
 import logging
 import random
-import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
@@ -111,9 +110,7 @@ class SimulatedCluster:
         ipc: bool = False,
         starts: bool = False,
     ) -> None:
-        self.folder = Path(
-            tempfile.mkdtemp("", "posse-simulated-", _SHM if _SHM.is_dir() else None)
-        )
+        self.folder = files.new_folder("posse-simulated-", _SHM if _SHM.is_dir() else None)
         """All that the processes keep, and their logs of rewards in the field."""
         self.starts = starts
         self.address = f"ipc://{self.folder}/hub" if ipc else _ADDRESS
@@ -243,7 +240,7 @@ class SimulatedCluster:
         """
         folders = [self.folder] * same
         if other:
-            folders.append(Path(tempfile.mkdtemp(prefix="other-", dir=self.folder)))
+            folders.append(files.new_folder("other-", self.folder))
         rivals = [self._rival(folder) for folder in folders]
         first = self.processes[COORDINATOR]
         beside = first.alive

@@ -24,6 +24,7 @@ ones):
 import itertools
 import math
 import os
+import pathlib
 import random
 import socket as sockets
 from collections.abc import Callable, Iterator
@@ -36,6 +37,7 @@ import zmq
 
 from posse.engines.simulated.handshake import Credentials, SimulatedGate, shake_hands
 from posse.engines.simulated.schedule import Process, TurnSchedule
+from posse.gates import files
 from posse.protocol.wire import HEADER, kind_of
 from posse.security.address import split
 from posse.spec.network import Conditions, LinkConditions, lateness
@@ -502,8 +504,7 @@ class SocketFile:
     """The file of a socket that listens over ipc: a real one's, for whoever looks or asks there."""
 
     def __init__(self, path: str) -> None:
-        with suppress(FileNotFoundError):
-            os.unlink(path)
+        files.remove(pathlib.Path(path))
         self._path = path
         self._socket = sockets.socket(sockets.AF_UNIX)
         self._socket.bind(path)

@@ -690,7 +690,7 @@ class Nemesis:
         return start
 
     def _journal_lost(self, fault: InjectedFault) -> Callable[[], None]:
-        return self._damaged(fault, lambda path: path.unlink())
+        return self._damaged(fault, files.remove)
 
     def _journal_torn(self, fault: InjectedFault) -> Callable[[], None]:
         def tear(path: Path) -> None:
