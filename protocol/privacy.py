@@ -1,5 +1,6 @@
 """Releases of noisy values and what they cost, and the claims of a run about them."""
 
+from operator import itemgetter
 from typing import Annotated, ClassVar, Literal
 
 import msgspec
@@ -312,7 +313,13 @@ def total_cost(releases: list[Release], delta: float | None = None) -> float:
     blocks: dict[str, list[Release]] = {}
     for release in releases:
         blocks.setdefault(release.block, []).append(release)
-    return max((_cost(block, delta) for block in blocks.values()), default=0.0)
+    sums = [(sum(one.epsilon * one.times for one in block), block) for block in blocks.values()]
+    most = 0.0
+    for exact, block in sorted(sums, key=itemgetter(0), reverse=True):
+        if exact <= most:
+            break  # a block costs its sum at most
+        most = max(most, _cost(block, delta))
+    return most
 
 
 def _cost(block: list[Release], delta: float | None) -> float:

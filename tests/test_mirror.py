@@ -87,7 +87,7 @@ public names of what is tested where it is, by theme: tests/test_seam.py
     posse/seam: arms machines masking messages noise results steps system
 steps over arrays, held equal to machines: tests/engines/test_arrays.py
     posse/system: steps
-    systems/posse_systems/dubey2020: byzantine_steps private_steps robust_steps
+    systems/posse_systems/dubey2020: byzantine_steps lone_steps private_steps robust_steps
     systems/posse_systems/dubey2020: spread spread_costs steps
     systems/posse_systems/li2022: steps travel
     systems/posse_systems/rio2023: mase_steps steps

@@ -111,6 +111,8 @@ LIES = st.fixed_dictionaries(
 
 
 EPSILONS = st.sampled_from([0.5, 2.0])
+EPSILONS_INT = st.sampled_from([0.25, 0.5, 1.0])
+VARIANTS = st.sampled_from(["corrected", "printed"])
 
 LIES_OF_MEANS = st.fixed_dictionaries(
     {"assumed_contamination": st.sampled_from([0.0, 0.2]),
@@ -147,7 +149,7 @@ def federated(draw: st.DrawFn, system: str, agents: int) -> dict[str, Any]:
     if system == "ddp-mab":
         parameters["exchange"] = draw(st.sampled_from(["gis", "flooding", "gossip"]))
     graphs = [*GRAPHS, *([{"kind": "erdos-renyi", "p": 0.1}] if system == "hdp-mab" else [])]
-    variant = draw(st.sampled_from(["corrected", "printed"]))
+    variant = draw(VARIANTS)
     topology = draw(st.sampled_from(graphs))
     return {"parameters": parameters, "variant": variant, "topology": topology}
 
@@ -186,7 +188,8 @@ def voting(draw: st.DrawFn, system: str, agents: int, arms: int) -> dict[str, An
 def systems(draw: st.DrawFn, agents: int, arms: int, bounded: bool) -> tuple[str, dict[str, Any]]:
     """A system that offers steps, its parameters, and the graph."""
     offered = ["ucb1", "cooperative-ucb", "byzantine-ucb", "mase", "corrupted-elimination"]
-    offered += ["private-ucb", "robust-private-ucb", *FEDERATED, "dp-mase"] if bounded else []
+    if bounded:
+        offered += ["private-ucb", "robust-private-ucb", *FEDERATED, "dp-mase", "dp-ucb-int"]
     system = draw(st.sampled_from(offered))
     if system in VOTING:
         return system, draw(voting(system, agents, arms))
@@ -194,21 +197,24 @@ def systems(draw: st.DrawFn, agents: int, arms: int, bounded: bool) -> tuple[str
         return system, draw(federated(system, agents))
     if system == "ucb1":
         return system, {"parameters": {"horizon": draw(st.integers(arms, 300))}}
+    if system == "dp-ucb-int":
+        parameters = {"horizon": draw(st.integers(arms, 200)), "epsilon": draw(EPSILONS_INT)}
+        return system, {"parameters": parameters, "variant": draw(VARIANTS)}
     gamma = draw(st.integers(0, 4) | st.sampled_from(["diameter", "diameter/2"]))
     more: dict[str, Any] = {"topology": draw(st.sampled_from(GRAPHS))}
     parameters: dict[str, Any] = {"horizon": draw(st.integers(4 * arms, 120)), "gamma": gamma}
     if system == "cooperative-ucb":
         parameters |= draw(st.sampled_from([{}, {}, {"reward_range": [-0.5, 0.8]}]))
     elif system == "byzantine-ucb":
-        more["variant"] = draw(st.sampled_from(["corrected", "printed"]))
+        more["variant"] = draw(VARIANTS)
         parameters |= draw(LIES)
     elif system == "robust-private-ucb":
-        more["variant"] = draw(st.sampled_from(["corrected", "printed"]))
+        more["variant"] = draw(VARIANTS)
         parameters |= {"epsilon": draw(st.sampled_from([0.5, 3.0]))} | draw(LIES_OF_MEANS)
     else:
         printed = draw(st.booleans())
         more["variant"] = "printed" if printed else "corrected"
-        parameters["epsilon"] = draw(st.sampled_from([0.25, 0.5, 1.0]))
+        parameters["epsilon"] = draw(EPSILONS_INT)
         kinds = ["intervals"] if printed else ["intervals", "doubling", "trees"]
         parameters["releases"] = draw(st.sampled_from(kinds))
         if parameters["releases"] == "intervals":
@@ -264,6 +270,7 @@ def test_the_runs_of_a_series_move_together(monkeypatch: pytest.MonkeyPatch) -> 
         ("private-ucb", {"gamma": 2, "epsilon": 0.5, "noise_at": "destination"}),
         ("robust-private-ucb", {"gamma": 2, "epsilon": 1.0}),
         ("private-ucb", {"gamma": 1, "epsilon": 0.5, "releases": "doubling"}),
+        ("dp-ucb-int", {"epsilon": 0.5}),
         ("ddp-mab", {"epsilon": 0.5}),
         ("hdp-mab", {"epsilon": 0.5}),
     ],

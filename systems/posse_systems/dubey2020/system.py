@@ -80,6 +80,7 @@ from posse_systems.dubey2020.corruption import Corruption
 from posse_systems.dubey2020.destination import NoiseAtDestination
 from posse_systems.dubey2020.flooding import CooperativeLearner, Flood
 from posse_systems.dubey2020.lone import AdapUcb, LoneUcb, PrivateLoneUcb
+from posse_systems.dubey2020.lone_steps import PrivateLoneSteps
 from posse_systems.dubey2020.messages import (
     AdapParameters,
     AloneParameters,
@@ -752,7 +753,7 @@ DP_UCB_INT = _alone(
     title="baseline: DP-UCB-INT, every agent alone, private to whoever sees its pulls",
     paper="Tossou and Dimitrakakis 2016",
     parameters=PrivateAloneParameters,
-    shape=Alone(making(PrivateLoneUcb)),
+    shape=Alone(Stepped(making(PrivateLoneUcb), PrivateLoneSteps)),
     field=Field(),
     claim=claim_private_means,
     unit_interval=UnitInterval(),
