@@ -15,7 +15,7 @@ from posse.audit.judge import AuditVerdict, judge
 from posse.audit.whole import Audit
 from posse.durable.batch import Piece, Store, carry_out, outcomes
 from posse.durable.made_by import digest, made_by, our_code
-from posse.engines.start.dask import DaskPlacement
+from posse.engines.start.dask import DaskPlacement, on_workers
 from posse.engines.start.dask import connect as connect_to_dask
 from posse.engines.start.pool import on_all_cores
 from posse.errors import InputError
@@ -58,6 +58,7 @@ __all__ = [
     "nearest",
     "number",
     "on_all_cores",
+    "on_workers",
     "our_code",
     "outcomes",
     "prepare",

@@ -44,7 +44,7 @@ what every whole run goes through: tests/runs/test_golden.py
     posse/measure: account
     posse/results: result
 what experiments are made of, each of which is run: tests/papers/test_conduct.py
-    papers/posse_papers: experiment noise outcome record repetitions sample statements steps
+    papers/posse_papers: experiment looks noise outcome record repetitions sample statements steps
     posse/testing: small
 parts of a page, which is read as a whole: tests/report/test_report.py
     posse/report: answers comparison delay differences network page privacy regret

@@ -20,6 +20,7 @@ from posse.experiments import (
     digest,
     made_by,
     on_all_cores,
+    on_workers,
     outcomes,
     prepare,
     run_in_memory,
@@ -172,7 +173,7 @@ def run(
         if workers is None:
             yield from on_all_cores(play, missing, jobs)
         else:
-            yield from _on_workers(workers, missing)
+            yield from on_workers(workers, play, missing)
 
     return outcomes(pieces, work, each)
 
@@ -195,15 +196,6 @@ def _pieces(trials: list[Trial], folder: Path | None) -> list[Piece[Trial, Score
             by = made_by(one.plan) + digest([Path(__file__)])
             stores[one.code] = Store(folder, by, msgspec.msgpack.encode, decode)
     return [Piece(one, one.name if stores else "", stores.get(one.code)) for one in trials]
-
-
-def _on_workers(client: Any, trials: list[Trial]) -> Iterator[tuple[int, Score]]:
-    from distributed import as_completed  # noqa: PLC0415  (extra: dask)
-
-    futures = client.map(play, trials, pure=False)
-    places = {future.key: place for place, future in enumerate(futures)}
-    for future, score in as_completed(futures, with_results=True):
-        yield places[future.key], score
 
 
 def tuning(cell: Cell) -> Cell:

@@ -1,7 +1,7 @@
 """Checks of measured lines: against each other, and against numbers.
 
 Runs of equal number share seed and instance, so that a difference is taken run by run and does not
-contain what the instance does to both (Student's t, 95 %). Points that were not run equally often
+contain what the instance does to both (Student's t). Points that were not run equally often
 are compared as independent (Welch), so that no run is left out. An order, or a trend, holds if
 every comparison does by more than its interval, and fails if one is clearly the other way.
 """
@@ -66,9 +66,9 @@ def against(
     return lambda decide: check(decide, wrong)
 
 
-def bounded(values: list[float]) -> tuple[float, float]:
-    """Mean and the half-width of its 95 % interval; infinite for a single value."""
-    mean, half = mean_ci(values)
+def bounded(values: list[float], error: float) -> tuple[float, float]:
+    """Mean and the half-width of its interval; infinite for a single value."""
+    mean, half = mean_ci(values, error)
     return mean, inf if half is None else half
 
 
@@ -88,7 +88,7 @@ def combined(
         for weight, point in zip(weights, (one, other), strict=True)
     ]
     if len(sides[0]) == len(sides[1]):
-        return bounded([float(both) for both in sides[0] + sides[1]])
+        return bounded([float(both) for both in sides[0] + sides[1]], measured.error)
     mean = float(sum(side.mean() for side in sides))
     if min(map(len, sides)) < 2:
         return mean, inf
@@ -97,7 +97,7 @@ def combined(
         return mean, 0.0
     each_one = zip(variances, sides, strict=True)
     freedom = sum(variances) ** 2 / sum(v**2 / (len(side) - 1) for v, side in each_one)
-    return mean, student(int(freedom)) * sum(variances) ** 0.5
+    return mean, student(int(freedom), measured.error) * sum(variances) ** 0.5
 
 
 def within(low: float, high: float, least: float = -inf, most: float = inf) -> Held:
@@ -223,7 +223,9 @@ def _power(measured: Measured, line: str) -> tuple[float, float]:
     The interval adds the relative ones of both means, as of independent runs.
     """
     places = measured.places(line)
-    (first, before), (last, after) = (bounded(measured.values(line, places[i])) for i in (0, -1))
+    (first, before), (last, after) = (
+        bounded(measured.values(line, places[i]), measured.error) for i in (0, -1)
+    )
     span = log(places[-1] / places[0])
     return log(last / first) / span, hypot(before / first, after / last) / span
 
@@ -284,7 +286,7 @@ def alike(
 ) -> Finding:
     """The mean of each of `others` is within the share `share` of the first line's, everywhere.
 
-    It holds if the 95% interval of each difference lies inside, and fails if one lies outside.
+    It holds if the interval of each difference lies inside, and fails if one lies outside.
     """
     rows = []
     for x in measured.places(first):
@@ -425,7 +427,7 @@ def matches(
     """
     said, fits = [], True
     for x in measured.places(line):
-        mean, half = bounded(measured.values(line, x, metric))
+        mean, half = bounded(measured.values(line, x, metric), measured.error)
         exact = _at(wanted, line, x)
         fits = fits and abs(mean - exact) <= widened * half + slack * abs(exact)
         said.append(f"at {x:g}: {pm(mean, half)} for {number(exact)}")
@@ -507,7 +509,7 @@ def rate(
     least, most = (-inf, limit) if sign > 0 else (limit, inf)
     rows = []
     for name, (hits, trials) in counted.items():
-        low, high = wilson(hits, trials)
+        low, high = wilson(hits, trials, measured.error)
         said = f"{name}{hits:,} of {trials:,} ({low:.2%} to {high:.2%}), wanted {limit:.3g}"
         rows.append((min(most - high, low - least), said, within(low, high, least, most)))
     return weighed(rows)
@@ -546,7 +548,7 @@ def under_theory(
         assert sample.curve is not None
         times, found = np.array(sample.curve[1:]).T
         shares.append(found / promised(times))
-    each_time = [bounded(list(column)) for column in np.array(shares).T]
+    each_time = [bounded(list(column), measured.error) for column in np.array(shares).T]
     mean, half = max(each_time)
     interval = f" ± {half:.1g}" if 0 < half < inf else ""
     said = f"over the bound in {len(shares)} runs: {mean:.2g}{interval}"

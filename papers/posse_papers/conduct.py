@@ -11,9 +11,11 @@ import posse
 from posse import RunRecord
 from posse.experiments import SMALL, TOTALS, Progress, Screen, get_system
 from posse_papers.experiment import SEED, Experiment
-from posse_papers.outcome import Cost, Judged, PointMean, Told, Tried
+from posse_papers.looks import ERROR, LOOKS, every_test, summed_up
+from posse_papers.outcome import Cost, PointMean, Told
 from posse_papers.repetitions import Repetition, keep, run, store
-from posse_papers.statements import Check, Choice, Measured, Mutant, Place, Statement
+from posse_papers.sample import Sample
+from posse_papers.statements import Measured, Place
 
 _COPIED = ("name", "paper", "figure", "title", "assumed")
 
@@ -37,15 +39,22 @@ class Outcome:
 
 
 def repetitions(
-    experiment: Experiment, *, quick: bool, engine: str
+    experiment: Experiment,
+    *,
+    quick: bool,
+    engine: str,
+    times: int = 1,
+    asked: set[tuple[str, Place]] | None = None,
 ) -> list[tuple[Repetition, str, Place]]:
     """(repetition, variant, place) for every number, variant and point.
+
+    `times` as many as the experiment has; of the `asked` variants and points only, if any are.
 
     A system whose print needs no correction is run once, for both variants. The quick form leaves
     out a variant that judges no statement.
     """
     judging = {of.by for of in experiment.statements}
-    repeat, points = experiment.repeat[0 if quick else 1], experiment.points(quick)
+    repeat, points = times * experiment.repeat[0 if quick else 1], experiment.points(quick)
     return [
         (
             Repetition(
@@ -65,6 +74,7 @@ def repetitions(
         if not quick or not judging or {"both", variant} & judging
         for place, of in points.items()
         if number < repeat * of.times and variant in of.variants
+        if asked is None or (variant, place) in asked
     ]
 
 
@@ -75,6 +85,7 @@ def make_ahead(
     folder: Path,
     screen: Screen = _NOWHERE,
     jobs: int | None = None,
+    workers: Any = None,
 ) -> None:
     """Run in memory all that experiments need, in one pool of processes; `conduct` finds it kept.
 
@@ -92,6 +103,7 @@ def make_ahead(
             folder,
             lambda before, failed: progress.done(before=before, failed=failed),
             jobs,
+            workers,
         )
 
 
@@ -103,28 +115,53 @@ def conduct(
     folder: Path | None = None,
     screen: Screen = _NOWHERE,
     jobs: int | None = None,
+    workers: Any = None,
 ) -> Outcome:
     """Run every point in its variants, and each system of theirs once on both engines.
 
+    What an open test looked at is run again as often, `LOOKS` times at most.
     `folder`: where repetitions are kept, and found if they were made before by the same code.
+    `workers`: a client of Dask, on whose workers those in memory are made, else `jobs` processes.
     """
     began = time.monotonic()
-    wanted = repetitions(experiment, quick=quick, engine=engine)
-    # a repetition that both variants share is run once
-    tasks = {task.name: task for task, _, _ in wanted}
-    with Progress(experiment.name, len(tasks), screen, "repetitions") as progress:
-        found = run(list(tasks.values()), folder, lambda before: progress.done(before=before), jobs)
-        agreement: Agreement = []
-        for system in experiment.systems(quick):
-            progress.inside(f"{system} on both engines")
-            agreement += both_engines(system, experiment.variants[0])
-    done = dict(zip(tasks, found, strict=True))
+    repeat, points = experiment.repeat[0 if quick else 1], experiment.points(quick)
     measured: dict[str, Measured] = {
         variant: Measured(variant, experiment.metric) for variant in experiment.variants
     }
-    for task, variant, place in wanted:
-        measured[variant].runs.setdefault(place, []).append(done[task.name])
-        measured[variant].settings[place] = task.run
+    tests = [test for of in experiment.statements for test in every_test(of, measured)]
+    agreement: Agreement = []
+    done: dict[str, Sample] = {}
+    for look in range(LOOKS[quick] if repeat > 1 else 1):
+        going = [test for test in tests if not test.decided]
+        asked = {(test.form, place) for test in going for place in test.read} if look else None
+        if not going and look:
+            break
+        wanted = repetitions(experiment, quick=quick, engine=engine, times=2**look, asked=asked)
+        # a repetition that both variants share is run once
+        tasks = {task.name: task for task, _, _ in wanted if task.name not in done}
+        name = f"{experiment.name}, look {look + 1}" if look else experiment.name
+        with Progress(name, len(tasks), screen, "repetitions") as progress:
+            found = run(
+                list(tasks.values()),
+                folder,
+                lambda before: progress.done(before=before),
+                jobs,
+                workers,
+            )
+            for system in () if look else experiment.systems(quick):
+                progress.inside(f"{system} on both engines")
+                agreement += both_engines(system, experiment.variants[0])
+        done |= zip(tasks, found, strict=True)
+        for task, variant, place in wanted:
+            samples = measured[variant].runs.setdefault(place, [])
+            if task.number == len(samples):
+                samples.append(done[task.name])
+            measured[variant].settings[place] = task.run
+        counts = {place: repeat * of.times * 2**look for place, of in points.items()}
+        for test in going:
+            test.look(
+                measured[test.form].first(counts, ERROR / 2**look), look + 1, repeat * 2**look
+            )
     axes = experiment.axes
     told = Told(
         **{field: getattr(experiment, field) for field in _COPIED},
@@ -132,12 +169,15 @@ def conduct(
         y_label=axes.y,
         shape=axes.shape,
         form="quick" if quick else "full",
-        repeat=experiment.repeat[0 if quick else 1],
+        repeat=repeat,
         engine=engine,
         engines_agree=all(one == other for _, one, other in agreement) if agreement else None,
         seconds=round(time.monotonic() - began, 1),
-        processor_seconds=round(sum(one.seconds for one in found), 1),
-        statements=[judged(statement, measured) for statement in experiment.statements],
+        processor_seconds=round(sum(one.seconds for one in done.values()), 1),
+        statements=[
+            summed_up(of, [test for test in tests if test.statement is of])
+            for of in experiment.statements
+        ],
         numbers={
             variant: [
                 PointMean(line, x, *runs.mean(line, x))
@@ -150,53 +190,21 @@ def conduct(
     return Outcome(experiment, measured, agreement, told)
 
 
-def judged(statement: Statement, measured: dict[str, Measured]) -> Judged:
-    """What the variants that judge a statement say to it, under every choice."""
-    forms = [
-        [tried({**choice, "form": form}, check, statement.wrong, runs)
-         for choice, check in statement.tests]
-        for form, runs in measured.items() if statement.by in ("both", form)
-    ]  # fmt: skip
-    for found in forms:
-        if statement.by != "both" or len(forms) == 1 or all(_alike(found, f) for f in forms):
-            for one in found:
-                del one.choice["form"]
-            return Judged(text=statement.text, place=statement.place, by=statement.by, found=found)
-    found = [one for of_form in forms for one in of_form]
-    return Judged(text=statement.text, place=statement.place, by=statement.by, found=found)
-
-
-def _alike(one: list[Tried], other: list[Tried]) -> bool:
-    """Whether two forms of an algorithm gave the same, to the figure."""
-    return all(
-        (a.held, a.said, a.refuted, a.passed) == (b.held, b.said, b.refuted, b.passed)
-        for a, b in zip(one, other, strict=True)
-    )
-
-
-def tried(choice: Choice, check: Check, wrong: tuple[Mutant, ...], measured: Measured) -> Tried:
-    """What a check says to one variant's runs, and to the wrong worlds if it holds."""
-    found = check(measured)
-    told = Tried(choice=choice, held=found.held, said=found.said, refuted=[], passed=[])
-    for mutant in (*check.wrong, *wrong) if found.held == "holds" else ():
-        others = [check(other) for other in mutant.worlds(measured)]
-        held = sum(other.held == "holds" for other in others)
-        refuted = held <= len(others) / 20 if mutant.null else others[0].held == "fails"
-        said = f"holds in {held} of {len(others)}" if mutant.null else others[0].said
-        (told.refuted if refuted else told.passed).append(f"{mutant.text}: {said}")
-    return told
-
-
 def estimate(
     experiment: Experiment,
+    counted: set[str],
     *,
     quick: bool,
     engine: str = "memory",
     folder: Path | None = None,
     screen: Screen = _NOWHERE,
     jobs: int | None = None,
+    workers: Any = None,
 ) -> Cost:
-    """Run the first repetition of every point, and multiply; it is kept like any other."""
+    """Run the first repetition of every point, and multiply; it is kept like any other.
+
+    `counted` has the repetitions of experiments before, which these share, and is added to.
+    """
     of_point: dict[tuple[str, Place], list[Repetition]] = {}
     for task, _, place in repetitions(experiment, quick=quick, engine=engine):
         same = of_point.setdefault((task.variant, place), [])
@@ -204,13 +212,19 @@ def estimate(
             same.append(task)
     firsts = [tasks[0] for tasks in of_point.values()]
     with Progress(experiment.name, len(firsts), screen, "repetitions") as progress:
-        done = run(firsts, folder, lambda before: progress.done(before=before), jobs)
+        done = run(firsts, folder, lambda before: progress.done(before=before), jobs, workers)
     there = store(folder) if folder is not None else None
     wanted = [task for tasks in of_point.values() for task in tasks]
-    times = map(len, of_point.values())
+    seconds = more = 0.0
+    for first, tasks in zip(done, of_point.values(), strict=True):
+        new = {task.name for task in tasks} - counted
+        counted |= new
+        seconds += first.seconds * len(tasks)
+        more += first.seconds * len(new)
     return Cost(
         repetitions=len(wanted),
-        processor_seconds=sum(one.seconds * n for one, n in zip(done, times, strict=True)),
+        processor_seconds=seconds,
+        more_seconds=more,
         kept=sum(there is not None and there.kept(task.name) is not None for task in wanted),
     )
 

@@ -18,13 +18,27 @@ _ANSWERS: dict[Held, Answer] = {
 
 
 class Tried(msgspec.Struct, kw_only=True):
-    """What a test found under one choice, and the wrong worlds that it refuted and passed."""
+    """What a test found under one choice, and the wrong worlds that it refuted and passed.
+
+    It was decided, or left open, at the last of so many `looks`, with `repetitions` of most points.
+    `final`: more repetitions would not decide it.
+    """
 
     choice: Choice
     held: Held
     said: str
     refuted: list[str] = []
     passed: list[str] = []
+    looks: int = 1
+    repetitions: int = 0
+    final: bool = False
+
+    @property
+    def looks_said(self) -> str:
+        """At which look, if it was not the first."""
+        if self.looks == 1:
+            return ""
+        return f" (look {self.looks}: {self.repetitions} repetitions)"
 
     @property
     def answer(self) -> Answer:
@@ -131,8 +145,12 @@ class Told(msgspec.Struct, kw_only=True):
 
 
 class Cost(msgspec.Struct, kw_only=True):
-    """What a form of an experiment costs, by one repetition of each of its points."""
+    """What a form of an experiment costs, by one repetition of each of its points.
+
+    `more_seconds`: without the repetitions that it shares with experiments before it.
+    """
 
     repetitions: int
     processor_seconds: float
+    more_seconds: float
     kept: int

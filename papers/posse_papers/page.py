@@ -87,7 +87,7 @@ def _evidence(found: Tried) -> str:
         for does, mutants in (("Refutes", found.refuted), ("Does not refute", found.passed))
         if mutants
     ]
-    return f"{found.said}.{''.join(power)}"
+    return f"{found.said}{found.looks_said}.{''.join(power)}"
 
 
 def _verdicts(statement: Judged) -> list[Verdict]:

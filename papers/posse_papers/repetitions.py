@@ -26,6 +26,7 @@ from posse.experiments import (
     get_system,
     make_runs,
     on_all_cores,
+    on_workers,
     our_code,
     outcomes,
     prepare,
@@ -112,32 +113,42 @@ def run(
     folder: Path | None,
     done: Callable[[bool], None],
     jobs: int | None = None,
+    workers: Any = None,
 ) -> list[Sample]:
     """All of them, in order; `done` hears of each as it ends, and whether it was kept before.
 
-    `folder`: where they are kept, and found.
+    `folder`: where they are kept, and found. `workers`: a client of Dask that makes those in
+    memory, else `jobs` processes.
     """
     kept = store(folder) if folder is not None else None
     pieces = [Piece(task, task.name if kept else "", kept) for task in tasks]
-    return outcomes(pieces, lambda missing: _work(missing, jobs), done)
+    return outcomes(pieces, lambda missing: _work(missing, jobs, workers), done)
 
 
 def keep(
-    tasks: list[Repetition], folder: Path, done: Callable[[bool, bool], None], jobs: int | None
+    tasks: list[Repetition],
+    folder: Path,
+    done: Callable[[bool, bool], None],
+    jobs: int | None,
+    workers: Any = None,
 ) -> None:
     """Make those that are not in a folder yet, and leave out what fails.
 
     `done` hears of each whether it was there, and whether it failed.
     """
     pieces = [Piece(task, task.name, store(folder)) for task in tasks]
-    for end in carry_out(pieces, lambda missing: _work(missing, jobs)):
+    for end in carry_out(pieces, lambda missing: _work(missing, jobs, workers)):
         done(end.before, isinstance(end.outcome, PosseError))
 
 
-def _work(tasks: list[Repetition], jobs: int | None) -> Iterator[tuple[int, Sample | PosseError]]:
-    """In memory on all cores; over wires those of one specification by the same agents."""
+def _work(
+    tasks: list[Repetition], jobs: int | None, workers: Any
+) -> Iterator[tuple[int, Sample | PosseError]]:
+    """In memory on all cores, or on workers; over wires those of one file by the same agents."""
     parts = _together(tasks)
-    for part, done in on_all_cores(some, [[tasks[i] for i in places] for places in parts], jobs):
+    items = [[tasks[i] for i in places] for places in parts]
+    share = on_all_cores(some, items, jobs) if workers is None else on_workers(workers, some, items)
+    for part, done in share:
         for i, place in enumerate(parts[part]):
             yield place, done if isinstance(done, PosseError) else done[i]
     wired: dict[str, list[int]] = {}

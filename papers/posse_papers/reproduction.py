@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 
 import jinja2
 
+from posse_papers.looks import LOOKS
 from posse_papers.outcome import DEPENDS, Judged, Told, counted
 
 _PARTS = {"Claims of the papers": True, "Checks of our own": False}
@@ -63,6 +64,7 @@ def text(quick: Mapping[str, Told], full: Mapping[str, Told], names: Iterable[st
     return environment.get_template("reproduction.md.j2").render(
         parts=_PARTS,
         told=told,
+        looks=LOOKS,
         quick=quick.values(),
         full=full.values(),
         not_run=[name for name in names if name not in either],
@@ -128,7 +130,7 @@ def _figure(statement: Judged) -> str:
     found = statement.telling
     if found.held == "holds" or statement.verdict == "says nothing here":
         return ""
-    return f"{found.choice_said}{_short(found.said)}"
+    return f"{found.choice_said}{_short(found.said)}{found.looks_said}"
 
 
 def _holds(statement: Judged) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, Literal
 
@@ -26,10 +26,14 @@ Where = float | Callable[[float], bool] | None
 
 @dataclass(frozen=True)
 class Finding:
-    """What a test finds in some runs: whether it holds, and why in a few words."""
+    """What a test finds in some runs: whether it holds, and why in a few words.
+
+    `final`: it is open, and more runs would not decide it.
+    """
 
     held: Held
     said: str
+    final: bool = False
 
 
 def verdict(holds: bool, said: str) -> Finding:
@@ -134,20 +138,39 @@ def each(lines: Lines) -> tuple[str, ...]:
     return (lines,) if isinstance(lines, str) else tuple(lines)
 
 
+class Samples(dict[Place, list[Sample]]):
+    """The samples of points; `read` has the points that a test looked at."""
+
+    def __init__(self, of: Mapping[Place, list[Sample]]) -> None:
+        super().__init__(of)
+        self.read: set[Place] = set()
+
+    def __getitem__(self, point: Place) -> list[Sample]:
+        self.read.add(point)
+        return super().__getitem__(point)
+
+
 @dataclass
 class Measured:
     """The samples of one variant, by line and place on the axis, and what was run there.
 
-    In a mutant's world a point's numbers are `changed` to a multiple and something more, and what
-    is counted is drawn anew with the probability `odds`.
+    Their intervals miss with probability `error`. In a mutant's world a point's numbers are
+    `changed` to a multiple and something more, and what is counted is drawn anew with the
+    probability `odds`.
     """
 
     variant: str
     metric: Metric
     runs: dict[Place, list[Sample]] = field(default_factory=dict)
     settings: dict[Place, Any] = field(default_factory=dict)
+    error: float = 0.05
     changed: dict[Place, tuple[float, float]] = field(default_factory=dict)
     odds: float | None = None
+
+    def first(self, counts: Mapping[Place, int], error: float) -> Measured:
+        """The first so many samples of each point, whose intervals miss with this probability."""
+        runs = {point: samples[: counts[point]] for point, samples in self.runs.items()}
+        return replace(self, runs=runs, error=error)
 
     def lines(self) -> list[str]:
         """All lines, in the order of the legend."""
@@ -192,6 +215,6 @@ class Measured:
         return np.diff([[regret_at(run, t) for t in times] for run in runs]).T
 
     def mean(self, line: str, x: float, metric: Metric | None = None) -> tuple[float, float]:
-        """Mean and 95% half-width (0 for one run, as of a computation's exact number)."""
-        mean, half = mean_ci(self.values(line, x, metric))
+        """Mean and half-width (0 for one run, as of a computation's exact number)."""
+        mean, half = mean_ci(self.values(line, x, metric), self.error)
         return mean, half or 0.0

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +10,7 @@ import msgspec
 from cyclopts import Parameter
 
 from posse import PosseError
-from posse.experiments import InputError
+from posse.experiments import DaskPlacement, InputError, connect_to_dask
 from posse.verbs import (
     Engine,
     FolderToWrite,
@@ -30,6 +30,9 @@ from posse.verbs import (
 from posse_papers import catalogue, conduct, record
 from posse_papers.outcome import Told
 
+HOURS = 6
+"""Processor hours that all experiments may take in full."""
+
 _OUTCOME = "outcome.json"
 _KEPT = "repetitions"
 
@@ -40,6 +43,8 @@ class How(Jobs):
 
     quick: bool = False
     """run the small form, about a minute each"""
+    on: Annotated[str, Parameter(metavar="dask://HOST:PORT")] = ""
+    """make the repetitions in memory on the workers of this Dask scheduler"""
     engine: Engine = "memory"
     """run agents as processes or in memory"""
     out: FolderToWrite = Path("runs/papers")
@@ -66,7 +71,8 @@ def paper(
     """
     if list or not (names or all or estimate):
         return _list(names, how.out)
-    return (_estimate if estimate else _run)(_chosen(names), how)
+    with connect_to_dask(DaskPlacement(how.on)) if how.on else nullcontext() as workers:
+        return (_estimate if estimate else _run)(_chosen(names), how, workers)
 
 
 def _list(names: Sequence[str], out: Path) -> int:
@@ -107,7 +113,7 @@ def _chosen(names: Sequence[str]) -> list[Any]:
     return [catalogue.named(name) for name in names] or list(catalogue.experiments().values())
 
 
-def _how(how: How) -> dict[str, Any]:
+def _how(how: How, workers: Any) -> dict[str, Any]:
     """The options for making, keeping and showing repetitions."""
     return {
         "quick": how.quick,
@@ -115,10 +121,11 @@ def _how(how: How) -> dict[str, Any]:
         "folder": how.out / _KEPT,
         "screen": screen(),
         "jobs": how.jobs,
+        "workers": workers,
     }
 
 
-def _run(chosen: list[Any], how: How) -> int:
+def _run(chosen: list[Any], how: How, workers: Any) -> int:
     """Run experiments; write a page for each, and the document about all."""
     require_report()
     from posse_papers import ledger, page, reproduction  # noqa: PLC0415
@@ -128,14 +135,14 @@ def _run(chosen: list[Any], how: How) -> int:
         writable_file(document)
     require_room(writable_folder(out))
     if len(chosen) > 1 and how.engine == "memory":
-        ahead = {name: value for name, value in _how(how).items() if name != "engine"}
+        ahead = {name: value for name, value in _how(how, workers).items() if name != "engine"}
         with _resumable(out, "all"), held(out):
             conduct.make_ahead(chosen, **ahead)
     failed = []
     for experiment in chosen:
         try:
             with _resumable(out, experiment.name), held(out):
-                found = conduct.conduct(experiment, **_how(how))
+                found = conduct.conduct(experiment, **_how(how, workers))
         except PosseError as error:
             if len(chosen) == 1:
                 raise
@@ -196,21 +203,25 @@ def _kept(names: list[str], out: Path, form: str) -> dict[str, Told]:
     return found
 
 
-def _estimate(chosen: list[Any], how: How) -> int:
+def _estimate(chosen: list[Any], how: How, workers: Any) -> int:
     """Say what experiments cost, from the first repetition of each of their points."""
     writable_folder(how.out)
-    minutes = 0.0
+    minutes, counted = 0.0, set[str]()
     for experiment in chosen:
         with held(how.out):
-            cost = conduct.estimate(experiment, **_how(how))
+            cost = conduct.estimate(experiment, counted, **_how(how, workers))
         print(
             f"{experiment.name:<26} {cost.processor_seconds / 60:8.1f} processor minutes, "
             f"{cost.repetitions:5} repetitions, {cost.kept} of them done",
             flush=True,
         )
-        minutes += cost.processor_seconds / 60
+        minutes += cost.more_seconds / 60
     if len(chosen) > 1:
-        print(f"{'all, with shared repetitions in each':<36} {minutes:8.1f} processor minutes")
+        print(
+            f"{'all, shared repetitions once':<26} {minutes:8.1f} processor minutes, "
+            f"{minutes / 60:.1f} hours of the {HOURS} that the papers' own size may take; "
+            "further looks at what stays open come on top"
+        )
     return 0
 
 
@@ -228,7 +239,7 @@ def _tell(outcome: Told, folder: Path) -> None:
             f"    {statement.verdict} (holds under {'/'.join(map(str, statement.holds))} choices)"
         )
         for found in statement.found:
-            print(f"    {found.choice_said}{found.answer}. {found.said}")
+            print(f"    {found.choice_said}{found.answer}. {found.said}{found.looks_said}")
             for mutant in found.refuted:
                 print(f"      refutes {mutant}")
             for mutant in found.passed:

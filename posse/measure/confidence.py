@@ -14,26 +14,29 @@ from posse.protocol.arrays import FloatArray
 FEWEST = 5
 """Of fewer runs no interval is shown: their spread is not known well enough."""
 
-_Z_95 = NormalDist().inv_cdf(0.975)
+ERROR = 0.05
+"""How often an interval misses what it is of, unless another error is asked."""
 
 _FEW = 400
 """Degrees of freedom up to which Student's law is summed, and not expanded."""
 
 
 @cache
-def student(freedom: int) -> float:
-    """The 97.5 % quantile of Student's t law, to 12 digits.
+def student(freedom: int, error: float = ERROR) -> float:
+    """The 1 - `error`/2 quantile of Student's t law, to 12 digits.
 
     Up to 400 degrees of freedom the law's finite sum is inverted (Abramowitz and Stegun, 26.7.3 and
     26.7.4); then its expansion in 1/freedom (26.7.5) is exact to as many digits.
     """
     if freedom <= _FEW:
         low, high = 0.0, 16.0
+        while _inside(high, freedom) < 1 - error:
+            high *= 2
         while high - low > 1e-14 * high:
             middle = (low + high) / 2
-            low, high = (middle, high) if _inside(middle, freedom) < 0.95 else (low, middle)
+            low, high = (middle, high) if _inside(middle, freedom) < 1 - error else (low, middle)
         return high
-    z = _Z_95
+    z = _normal(error)
     terms = (
         (z**3 + z) / 4,
         (5 * z**5 + 16 * z**3 + 3 * z) / 96,
@@ -41,6 +44,12 @@ def student(freedom: int) -> float:
         (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / 92160,
     )
     return z + math.fsum(term / freedom**power for power, term in enumerate(terms, start=1))
+
+
+@cache
+def _normal(error: float) -> float:
+    """The 1 - `error`/2 quantile of the normal law."""
+    return NormalDist().inv_cdf(1 - error / 2)
 
 
 def _inside(t: float, freedom: int) -> float:
@@ -55,14 +64,17 @@ def _inside(t: float, freedom: int) -> float:
     return 2 / math.pi * (angle + inside) if odd else inside
 
 
-def mean_ci(values: Sequence[float]) -> tuple[float, float | None]:
-    """Mean and half-width of its 95 % interval by Student's t; no half-width for a single value."""
+def mean_ci(values: Sequence[float], error: float = ERROR) -> tuple[float, float | None]:
+    """Mean and half-width of its interval by Student's t; no half-width for a single value.
+
+    The interval misses the mean with probability `error`.
+    """
     count = len(values)
     mean = sum(values) / count
     if count < 2:
         return mean, None
     variance = sum((value - mean) ** 2 for value in values) / (count - 1)
-    return mean, student(count - 1) * float(variance / count) ** 0.5
+    return mean, student(count - 1, error) * float(variance / count) ** 0.5
 
 
 def interval(values: ArrayLike, *, signed: bool = False) -> tuple[FloatArray, FloatArray]:
@@ -140,9 +152,10 @@ def mean_of(values: Sequence[float], *, share: bool = False, signed: bool = Fals
     return summary
 
 
-def wilson(hits: int, trials: int) -> tuple[float, float]:
-    """95% interval of a probability (Wilson 1927)."""
-    z2 = _Z_95**2
+def wilson(hits: int, trials: int, error: float = ERROR) -> tuple[float, float]:
+    """The interval of a probability that misses it with probability `error` (Wilson 1927)."""
+    z = _normal(error)
+    z2 = z**2
     centre = (hits + z2 / 2) / (trials + z2)
-    half = _Z_95 / (trials + z2) * math.sqrt(hits * (trials - hits) / trials + z2 / 4)
+    half = z / (trials + z2) * math.sqrt(hits * (trials - hits) / trials + z2 / 4)
     return max(0.0, centre - half), min(1.0, centre + half)

@@ -198,8 +198,8 @@ def systems(draw: st.DrawFn, agents: int, arms: int, bounded: bool) -> tuple[str
     if system == "ucb1":
         return system, {"parameters": {"horizon": draw(st.integers(arms, 300))}}
     if system == "dp-ucb-int":
-        parameters = {"horizon": draw(st.integers(arms, 200)), "epsilon": draw(EPSILONS_INT)}
-        return system, {"parameters": parameters, "variant": draw(VARIANTS)}
+        asked = {"horizon": draw(st.integers(arms, 200)), "epsilon": draw(EPSILONS_INT)}
+        return system, {"parameters": asked, "variant": draw(VARIANTS)}
     gamma = draw(st.integers(0, 4) | st.sampled_from(["diameter", "diameter/2"]))
     more: dict[str, Any] = {"topology": draw(st.sampled_from(GRAPHS))}
     parameters: dict[str, Any] = {"horizon": draw(st.integers(4 * arms, 120)), "gamma": gamma}

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import psutil
 import pytest
 
@@ -19,6 +20,7 @@ from posse.testing.small import SMALL
 from posse_papers import catalogue, conduct, page, repetitions
 from posse_papers.checks import falling, ratio, trend
 from posse_papers.experiment import Axes, Computation, Experiment, Runs
+from posse_papers.looks import ERROR, judged
 from posse_papers.outcome import Judged, Tried
 from posse_papers.sample import regret, value
 from posse_papers.statements import claim, ours, over
@@ -210,8 +212,61 @@ def test_a_computation_is_an_experiment_without_engines(tmp_path):
     assert len(set(high)) == 4
 
 
+def noisy(gap, *, generator):
+    return generator.normal(gap)
+
+
+def test_what_is_open_is_looked_at_again_and_nothing_else(tmp_path):
+    """Two looks on four and eight runs; the second has half the error, and only its points."""
+    experiment = Experiment(
+        "noisy", "", "Noise",
+        ours("clear", falling("far", "clear")),
+        ours("near", falling("near", "zero")),
+        lines={line: Computation(noisy, gap) for line, gap in
+               {"far": 90.0, "clear": 5.0, "near": 1.5, "zero": 0.0}.items()},
+        axes=Axes("", "", shape="bars"), repeat=(2, 2), metric=value, variants=("corrected",),
+    )  # fmt: skip
+    apart = experiment.but(lines={
+        line: Runs(of, times=1 + (line == "near"), variants=("corrected",))
+        for line, of in experiment.lines.items()
+    })  # fmt: skip
+    found = conduct.conduct(apart, quick=True, folder=tmp_path, jobs=1)
+    clear, near = (said.found[0] for said in found.told.statements)
+    assert (clear.looks, clear.repetitions) == (1, 2)
+    assert near.looks > 1
+    assert near.repetitions == 2**near.looks
+    runs = found.measured["corrected"].runs
+    assert {line: len(samples) for (line, _), samples in runs.items()} == {
+        "far": 2, "clear": 2, "near": 2 * near.repetitions, "zero": near.repetitions
+    }  # fmt: skip
+
+
+def test_errors_of_all_looks_stay_below_a_tenth():
+    """Under no difference a test of five looks answers in fewer than 9.7 % of 1,000 series."""
+    generator = np.random.default_rng(5)
+    answers = 0
+    for _ in range(1_000):
+        drawn = generator.normal(size=80)
+        whole = measured(a={0: list(drawn)}, b={0: [0.0] * 80})
+        for look in range(5):
+            seen = whole.first(dict.fromkeys(whole.runs, 5 * 2**look), ERROR / 2**look)
+            if falling("a", "b")(seen).held != "open":
+                answers += 1
+                break
+    assert 0.05 < answers / 1_000 < 0.097
+
+
+def test_a_repetition_that_experiments_share_costs_once(tmp_path):
+    counted: set[str] = set()
+    first, second = (
+        conduct.estimate(small(), counted, quick=True, folder=tmp_path, jobs=1) for _ in range(2)
+    )
+    assert first.more_seconds == pytest.approx(first.processor_seconds)
+    assert (second.more_seconds, second.kept) == (0.0, 8)
+
+
 def test_the_cost_is_the_first_repetitions_times_the_number(tmp_path):
-    told = conduct.estimate(small(), quick=False, folder=tmp_path, jobs=1)
+    told = conduct.estimate(small(), set(), quick=False, folder=tmp_path, jobs=1)
     assert told.repetitions == 4 * 2 * 3
     assert told.kept == 4 * 2
     tasks = [task for task, _, _ in conduct.repetitions(small(), quick=False, engine="memory")]
@@ -296,10 +351,10 @@ def test_forms_that_give_the_same_are_one():
     statement = ours("it falls", falling("a", "b"))
     high, low = [9.0 + n / 10 for n in range(6)], [1.0 + n / 10 for n in range(6)]
     runs = measured(a={1: high}, b={1: low})
-    (one,) = conduct.judged(statement, {"corrected": runs, "printed": runs}).found
+    (one,) = judged(statement, {"corrected": runs, "printed": runs}).found
     assert one.choice == {}
     other = measured(a={1: low}, b={1: high})
-    two = conduct.judged(statement, {"corrected": runs, "printed": other})
+    two = judged(statement, {"corrected": runs, "printed": other})
     assert [of.choice for of in two.found] == [{"form": "corrected"}, {"form": "printed"}]
     assert two.verdict == "depends on: form"
 
@@ -310,7 +365,7 @@ def test_every_combination_of_choices_is_tried():
         other=("b", "c"), within={"half": 0.5, "double": 1.0},
     ))  # fmt: skip
     runs = measured(a={0: [1.5, 1.5]}, b={0: [2.0, 2.0]}, c={0: [1.0, 1.0]})
-    found = conduct.judged(many, {"corrected": runs})
+    found = judged(many, {"corrected": runs})
     assert [(*one.choice.values(), one.held) for one in found.found] == [
         ("b", "half", "holds"), ("b", "double", "holds"),
         ("c", "half", "fails"), ("c", "double", "holds"),

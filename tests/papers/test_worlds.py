@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from posse_papers.checks import above, alike, at_most, exponent, rate, ratio, trend
-from posse_papers.conduct import tried
 from posse_papers.experiment import run_file
+from posse_papers.looks import tried
 from posse_papers.outcome import Tried
 from posse_papers.sample import Sample, regret
 from posse_papers.statements import Check, Measured, Mutant

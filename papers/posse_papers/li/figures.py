@@ -144,7 +144,7 @@ _STRUCTURES = {"homogeneous": CENTRED, "heterogeneous": HETEROGENEOUS}
 def linear(measured: Measured, line: str) -> Finding:
     """Once the own best arm is found: the last quarter costs .9 of the one before or more."""
     third, last = measured.grown(line, LONG / 2, 0.75 * LONG, LONG)
-    rest, half = bounded(list(last - 0.9 * third))
+    rest, half = bounded(list(last - 0.9 * third), measured.error)
     said = f"third quarter {third.mean():,.0f}, last quarter {last.mean():,.0f}"
     return Finding(within(rest - half, rest + half, least=0), said)
 

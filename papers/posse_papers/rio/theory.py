@@ -264,7 +264,7 @@ def _votes_alike(xi: float, few: int, many: int) -> Iterable[Mutant]:
 def more(measured: Measured, xi: float, few: int, many: int) -> Finding:
     """Who watches `many` agents succeeds more often than who watches `few`."""
     one, other = (measured.values("adversary", xi, success_of(n)) for n in (few, many))
-    difference = bounded([b - a for a, b in zip(one, other, strict=True)])
+    difference = bounded([b - a for a, b in zip(one, other, strict=True)], measured.error)
     said = f"{few}: {np.mean(one):.3f}, {many}: {np.mean(other):.3f}"
     return weighed([above_zero(*difference, said)])
 

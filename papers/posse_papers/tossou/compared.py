@@ -106,7 +106,7 @@ def flattens(measured: Measured, line: str) -> Finding:
     """The last doubling of time costs at most a tenth more than the one before; t^a 2^a times."""
     quarters = np.array([sample.numbers["quarters"] for sample in measured.runs[line, 0.0]])
     second, later = quarters[:, 2] - quarters[:, 1], quarters[:, 4] - quarters[:, 2]
-    more, half = bounded(list(later - 1.1 * second))
+    more, half = bounded(list(later - 1.1 * second), measured.error)
     said = f"second quarter {second.mean():,.0f}, last half {later.mean():,.0f}"
     return Finding(within(more - half, more + half, most=0.0), said)
 

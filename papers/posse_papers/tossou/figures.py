@@ -70,7 +70,7 @@ def logarithmic(measured: Measured, lines: tuple[str, ...]) -> Finding:
     for line in lines:
         last = float((measured.runs[line, 0.0][0].curve or [[0.0, 0.0]])[-1][0])
         old, new = measured.grown(line, last / 4, last / 2, last)
-        excess, half = bounded(list(new - 1.1 * old))
+        excess, half = bounded(list(new - 1.1 * old), measured.error)
         answers.append(within(excess - half, excess + half, most=0))
         said.append(f"{line} {new.mean() / old.mean():.2f}")
     said_ = f"growth over the last doubling to the one before: {', '.join(said)}"
@@ -94,9 +94,10 @@ def begins_late(measured: Measured, line: str, times: float) -> Finding:
     late, early = (measured.runs[name, 0.0] for name in (line, f"{_FIRST}: {line}"))
     first = begins(early)
     if times * first > _T:
-        return Finding("open", f"at ε = 1 it begins at slot {first:,.0f}: too late to compare")
+        said = f"at ε = 1 it begins at slot {first:,.0f}: too late to compare"
+        return Finding("open", said, final=True)
     found = [regret_at(sample, times * first) / (RANDOM_PACE * times * first) for sample in late]
-    mean, half = bounded(found)
+    mean, half = bounded(found, measured.error)
     said = (
         f"{pm(mean, half)} of random at slot {times * first:,.0f}, "
         f"at ε = 1 below .9 at {first:,.0f}"

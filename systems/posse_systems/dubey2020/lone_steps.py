@@ -82,7 +82,8 @@ class PrivateLoneSteps(LoneSteps):
     @cached_property
     def ledger(self) -> IntArray:
         """All entries, sorted by row, and then in order."""
-        self.enter(*np.nonzero(self.since), self.slots)
+        rows, arms = np.nonzero(self.since)
+        self.enter(rows, arms, self.slots)
         entries: IntArray = np.concatenate(self.entries, axis=1)
         return entries[:, np.lexsort(entries[2::-1])]
 
