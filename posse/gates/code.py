@@ -1,8 +1,8 @@
 """Foreign code: what is imported because a run file names it, and whose it is.
 
 Whoever runs a file runs the code that it names. So code is imported only to run, and only what
-nobody else can change: the module, each file of the same folders that it imports, then or later,
-and the byte code that stands for one. `--trust` imports all.
+nobody else can change: the module, each file that it imports, then or later, but for what is
+installed, and the byte code that stands for one. `--trust` imports all.
 """
 
 import importlib
@@ -47,6 +47,8 @@ _TRUSTED = [Imports.ALL]
 """The last counts. Whoever calls posse from Python names the code, too."""
 _FOLDERS: set[str] = set()
 """The folders that were named."""
+_INSTALLED: list[str] = []
+"""Where Python itself looks for modules, before there is code of a user that may add to it."""
 
 
 @contextmanager
@@ -90,6 +92,8 @@ def imported(module: str, folders: Sequence[str]) -> ModuleType:
     Raises whatever the module raises.
     """
     _FOLDERS.update(folders)
+    if not _INSTALLED:
+        _INSTALLED[:] = [place + os.sep for place in sys.path if place and place not in _FOLDERS]
     if _GUARD not in sys.meta_path:
         sys.meta_path.insert(0, _GUARD)
     return importlib.import_module(module)
@@ -129,15 +133,18 @@ def _changed_by(places: Sequence[Path]) -> str:
 
 
 class _Guard(MetaPathFinder):
-    """Finds nothing itself: looks at what Python is about to import from the named folders."""
+    """Finds nothing itself: looks at what Python is about to import from where nobody installs."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> None:
         if _TRUSTED[-1] is Imports.ALL or not (spec := PathFinder.find_spec(name, path, target)):
             return
-        begins = tuple(folder + os.sep for folder in _FOLDERS)
-        places = [place for place in _places(spec) if f"{place}{os.sep}".startswith(begins)]
+        at = spec.origin or next(iter(spec.submodule_search_locations or ()), "")
+        named = tuple(folder + os.sep for folder in _FOLDERS)
+        if at.startswith(tuple(_INSTALLED)) and not f"{at}{os.sep}".startswith(named):
+            return
+        places = list(_places(spec))
         if problem := _changed_by(places) or next(filter(None, map(unfit, places)), ""):
             raise NotTrusted(f"'{name}': {problem}")
 

@@ -70,19 +70,26 @@ SCRIPTS: dict[str, Script] = {
         falls=(r"systems: .*Error", "wrote outside"),
     ),
     "a03_one_agent_ends_the_run": Script(
+        edits=(("control.Resources(", "control.ResourceUse("),),
         holds=(
             "Failed in run .*exit 0 traceback False",
             "Failed in the lobby .*exit 3 traceback False",
             "Attested against itself .*traceback False left .*result",
             "joins again in the run .*exit 0 traceback False",
-            "closing report malformed .*exit 3 traceback False",
-            "Failed with escapes .*exit 3 traceback False",
+            "closing report malformed .*traceback False",
+            "Failed with escapes .*traceback False",
         ),
         falls=("traceback True",),
         seconds=600,
     ),
     "a04_log_injection": Script(
-        edits=(("site.wait(15)", "site.wait(90)"),),
+        edits=(
+            ("site.wait(15)", "site.wait(90)"),
+            (
+                'fail = (site.folder / "out/failure.json").read_text()',
+                'fail = "".join(x.read_text() for x in (site.folder / "out").glob("*.json"))',
+            ),
+        ),
         holds=(
             "a: raw ESC in the log: False; forged line on a line of its own: False",
             "b: raw ESC in stderr: False, forged line: False; failure.json raw ESC: False",

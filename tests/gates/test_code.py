@@ -19,8 +19,9 @@ NOBODY = 65534
 
 @pytest.fixture(autouse=True)
 def _forgotten() -> Iterator[None]:
-    before = set(sys.modules)
+    before, path = set(sys.modules), sys.path.copy()
     yield
+    sys.path[:] = path
     forget_own_code()
     for name in set(sys.modules) - before:
         if name.startswith("guarded_"):
@@ -36,6 +37,18 @@ def write(path: Path, text: str = "X = 1\n", mode: int = 0o644) -> None:
 def sibling(folder: Path) -> None:
     write(folder / "guarded_module.py", "from guarded_sibling import X\n")
     write(folder / "guarded_sibling.py", mode=0o646)
+
+
+def elsewhere(folder: Path) -> None:
+    other = folder.with_name(f"{folder.name}-other")
+    write(other / "guarded_sibling.py")
+    other.chmod(0o777)
+    lines = (
+        "import sys",
+        f"sys.path.insert(0, {str(other)!r})",
+        "from guarded_sibling import X\n",
+    )
+    write(folder / "guarded_module.py", "\n".join(lines))
 
 
 def later(folder: Path) -> None:
@@ -98,7 +111,7 @@ def huge(folder: Path) -> None:
 @pytest.mark.parametrize(
     "prepare",
     [
-        *(sibling, later, of_nobody, package, namespace, linked, sourceless, cached),
+        *(sibling, elsewhere, later, of_nobody, package, namespace, linked, sourceless, cached),
         *(cache_folder, huge),
     ],
 )
