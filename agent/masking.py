@@ -49,10 +49,9 @@ The agent does not trust the coordinator to choose groups. It refuses
 
 import hashlib
 import struct
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from hmac import compare_digest
-from itertools import count
 from typing import ClassVar
 
 import numpy as np
@@ -63,7 +62,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from posse.protocol.arrays import BoolArray
-from posse.protocol.errors import RemoteProtocolError
+from posse.protocol.errors import RemoteProtocolError, Unsettled
 from posse.protocol.masking import (
     TAG_BYTES,
     Answer,
@@ -95,6 +94,11 @@ _SEAL_NONCE = _SETTLED = struct.Struct("<QI")
 def public_key(private: bytes) -> bytes:
     """The X25519 public key of a private one, 32 bytes each."""
     return X25519PrivateKey.from_private_bytes(private).public_key().public_bytes_raw()
+
+
+def _split(tags: bytes) -> Iterator[bytes]:
+    for start in range(0, len(tags), TAG_BYTES):
+        yield tags[start : start + TAG_BYTES]
 
 
 def _derive(secret: bytes, info: bytes) -> bytes:
@@ -305,13 +309,17 @@ class SumMasker:
             if number != self.settled:
                 raise RemoteProtocolError("stale-unmask", f"assignment {number} is not settled")
             who = self._hash_survivors()
+            told = dict(zip(self._others(), _split(tags), strict=False))
             same = [
-                compare_digest(tags[start : start + TAG_BYTES], self._make_tag(peer, peer, who))
-                for start, peer in zip(count(0, TAG_BYTES), self._others(), strict=False)
+                peer
+                for peer, tag in told.items()
+                if compare_digest(tag, self._make_tag(peer, peer, who))
             ]
-            agreed, least = 1 + sum(same), len(self.members) - self.dropouts
+            agreed, least = 1 + len(same), len(self.members) - self.dropouts
             if agreed < least:
-                raise RemoteProtocolError("not-settled", f"{agreed} agree where {least} must")
+                # zeros stand for who was lost before it settled
+                lying = [peer for peer, tag in told.items() if peer not in same and any(tag)]
+                raise Unsettled(agreed, least, tuple(lying))
         self.revealed = number
         return self.own_seed(number)
 

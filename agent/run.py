@@ -34,6 +34,7 @@ from posse.protocol.errors import (
     Equivocation,
     LocalProtocolError,
     RemoteProtocolError,
+    Unsettled,
 )
 from posse.protocol.machine import (
     COORDINATOR,
@@ -84,6 +85,8 @@ _CONTROL: Final = int(Plane.CONTROL)
 
 _MOST_COMPLAINTS = 10
 """About each neighbour: none takes another's place."""
+_MOST_UNSETTLED = 2
+"""As many as the coordinator hears of from one agent, see `posse.coordinator.agreement`."""
 _KNOWLEDGE: Packed[dict[str, Any]] = Packed(dict[str, Any])
 
 _TELLING = (Send, Broadcast, Disclose, Finish, Abort)
@@ -230,12 +233,15 @@ class AgentRun:
         if isinstance(error, Equivocation):
             self._show(error.proof)
             return
-        named = blamed if blamed in self._setup.neighbours else None
-        if blamed == COORDINATOR and not self.field:
-            named = blamed
-        if named is not None and not self.over and self._complaints[named] < _MOST_COMPLAINTS:
-            self._complaints[named] += 1
-            self.say(control.Complaint(named, error.described(self.field)))
+        named = [blamed] if blamed in self._setup.neighbours else []
+        if isinstance(error, Unsettled) and error.others:
+            named = [*error.others[:_MOST_UNSETTLED]]
+        elif blamed == COORDINATOR and not self.field:
+            named = [blamed]
+        for rank in named:
+            if not self.over and self._complaints[rank] < _MOST_COMPLAINTS:
+                self._complaints[rank] += 1
+                self.say(control.Complaint(rank, error.described(self.field)))
 
     def _show(self, proof: Contradiction) -> None:
         """Show the coordinator, once, that an agent contradicts itself."""

@@ -35,7 +35,7 @@ from posse.measure.traffic import counted
 from posse.plan import Plan
 from posse.protocol import control
 from posse.protocol.control import LinkCount
-from posse.protocol.errors import Contradiction, RemoteProtocolError
+from posse.protocol.errors import NOT_SETTLED, Contradiction, RemoteProtocolError
 from posse.protocol.log import LogTables
 from posse.protocol.machine import (
     COORDINATOR,
@@ -48,6 +48,7 @@ from posse.protocol.machine import (
     ServerMachine,
     Started,
 )
+from posse.protocol.masking import Settled
 from posse.protocol.message import Message, Plane
 from posse.protocol.signing import Signer
 from posse.protocol.wire import kind_of, payload_size, read_header
@@ -488,7 +489,9 @@ class CoordinatorHost:
             case control.Complaint(about, reason):
                 if about != COORDINATOR and about not in range(attendance.agents):
                     raise RemoteProtocolError("no-such-agent", str(about))
-                if about != COORDINATOR and about not in self.network.neighbours[rank]:
+                known = about in (COORDINATOR, *self.network.neighbours[rank])
+                summed = Settled in self.plan.system.server_hears
+                if not known and not (summed and reason.partition(":")[0] == NOT_SETTLED):
                     raise RemoteProtocolError("no-neighbour", str(about))
                 return [_warning(text) for text in self._complaints.add(rank, about, reason)]
             case control.Contradicted():

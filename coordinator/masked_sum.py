@@ -121,6 +121,8 @@ class MaskedSum:
         self._expect(sender, "tags", self.tags)
         if len(tags) != TAG_BYTES * (len(self.group) - 1):
             raise RemoteProtocolError("wrong-length", f"{len(tags)} bytes of tags")
+        if any(not any(tags[at : at + TAG_BYTES]) for at in range(0, len(tags), TAG_BYTES)):
+            raise RemoteProtocolError("no-tag", "zeros stand for who is lost")
         self.tags[sender] = tags
         return self._end_settling()
 

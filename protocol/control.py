@@ -285,11 +285,14 @@ class Attested(Control, frozen=True):
 
 
 class Complaint(Control, frozen=True):
-    """An agent refused a message of its neighbour `about`, or of the coordinator (-1, lab only)."""
+    """An agent refused a message of its neighbour `about`, or of the coordinator (-1, lab only).
+
+    Where sums are masked, also of a member whose tags of survivors were wrong ("not-settled").
+    """
 
     reveals = (
-        "that a neighbour sent what no honest one sends, and which rule it broke, by a fixed "
-        "word; at most ten complaints"
+        "that a neighbour, or a member of a masked sum, sent what no honest one sends, and which "
+        "rule it broke, by a fixed word; at most ten complaints"
     )
 
     about: AnyRank

@@ -4,6 +4,8 @@ import re
 
 import msgspec
 
+NOT_SETTLED = "not-settled"
+
 WORD = re.compile(r"[A-Za-z][A-Za-z0-9 _-]{0,63}")
 """Names of reasons, kinds of messages and tables, which end up as keys in logs and results."""
 
@@ -49,6 +51,14 @@ class Equivocation(RemoteProtocolError):
         text = f"agent {proof.origin} signed two values for one round, as two signatures prove"
         super().__init__("equivocation", text)
         self.proof = proof
+
+
+class Unsettled(RemoteProtocolError):
+    """Too few members of a masked sum settled for the same: `others` say otherwise, or lie."""
+
+    def __init__(self, agreed: int, least: int, others: tuple[int, ...]) -> None:
+        super().__init__(NOT_SETTLED, f"{agreed} agree where {least} must")
+        self.others = others
 
 
 class LocalProtocolError(ProtocolError):
