@@ -26,6 +26,7 @@ COPY coordinator coordinator
 COPY topologies topologies
 COPY protocol protocol
 COPY systems systems
+COPY examples examples
 RUN export PYTHONPATH=/opt/compile POSSE_COMPILE=$COMPILE \
  && pip install --no-deps --no-build-isolation . \
  && pip install --no-deps --no-build-isolation ./systems \

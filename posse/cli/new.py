@@ -1,4 +1,4 @@
-"""`posse new`: write a first system, with a run file and a test, or all files of a field trial."""
+"""`posse new`: write a first system with a run file and a test, a field trial, or examples."""
 
 import itertools
 import keyword
@@ -16,6 +16,8 @@ SCRIPT = ("script.py", "script.toml", "script_test.py")
 PRIVATE = ("private.py", "script.toml", "script_test.py")
 MACHINES = ("system.py", "run.toml", "test.py")
 
+_SKELETON = Path(posse.__file__).parent / "skeleton"
+
 _LEAST, _MOST = 5, 256
 """Agents of a trial: whose votes remove an arm of its run file; which have a folder in the image
 (Dockerfile)."""
@@ -26,6 +28,12 @@ _NEXT = {
     "kubernetes": "posse keys {folder}/keys --agents {agents} && sh {folder}/up.sh",
 }
 """How a trial is begun; the image is posse:local."""
+
+_EXAMPLES = {
+    "federated": "posse run {folder}/privacy.toml",
+    "live": "python {folder}/three_shops.py",
+}
+"""Folders of examples, and how each is begun."""
 
 _NAMES = ("{name}.py", "run.toml", "test_{name}.py")
 """A system, its run file and its test, as each of the above has them."""
@@ -39,9 +47,10 @@ def new(
     machines: bool = False,
     deploy: Literal["here", "compose", "kubernetes"] | None = None,
     agents: Annotated[int, parsed(lambda text: number(text, _LEAST, _MOST), "N")] = 8,
+    example: Literal["federated", "live"] | None = None,
     out: FolderToWrite | None = None,
 ) -> None:
-    """Write a first system of your own, with a run file and a test that passes, or a field trial.
+    """Write a system of your own, with a run file and a test that passes, a trial or examples.
 
     Nothing is overwritten.
 
@@ -52,10 +61,14 @@ def new(
         deploy: write all files of a trial in the field, with example rewards: on this machine, in
             containers, or on Kubernetes
         agents: agents of the trial
+        example: write run files of the federated systems, or three shops with live decisions
         out: folder for the files (default: ./NAME)
     """
     if deploy is not None:
-        _write_trial(out or Path(name), deploy, agents)
+        _begin(out or Path(name), trial(deploy, agents), _NEXT[deploy], agents)
+        return
+    if example is not None:
+        _begin(out or Path(name), _example(example), _EXAMPLES[example])
         return
     if not name.isidentifier() or keyword.iskeyword(name):
         raise InputError(f"posse new {name}: the name must be a valid Python name, as in my_system")
@@ -91,11 +104,17 @@ def _write(folder: Path, texts: dict[Path, str]) -> None:
     print("\n".join(map(str, texts)))
 
 
-def _write_trial(folder: Path, where: str, agents: int) -> None:
-    texts = {folder / name: content for name, content in trial(where, agents).items()}
-    _require_new([*texts])
-    _write(folder, texts)
-    print(f"\nBegin it:\n  {_NEXT[where].format(folder=folder, agents=agents)}")
+def _begin(folder: Path, texts: dict[str, str], then: str, agents: int = 0) -> None:
+    """Write files into a folder, and say how to begin."""
+    written = {folder / name: content for name, content in texts.items()}
+    _require_new([*written])
+    _write(folder, written)
+    print(f"\nBegin it:\n  {then.format(folder=folder, agents=agents)}")
+
+
+def _example(name: str) -> dict[str, str]:
+    folder = _SKELETON / "examples" / name
+    return {path.name: files.text(path) for path in sorted(folder.iterdir()) if path.is_file()}
 
 
 def trial(where: str, agents: int) -> dict[str, str]:
@@ -103,7 +122,7 @@ def trial(where: str, agents: int) -> dict[str, str]:
 
     Of a template the lines with RANK are there once for each agent, block by block.
     """
-    folder = Path(posse.__file__).parent / "skeleton" / "deploy"
+    folder = _SKELETON / "deploy"
     names = [path.name for path in sorted((folder / where).iterdir())]
     own = [name for name in names if not name.startswith(".") and name not in _SHARED]
     texts = {name: files.text(folder / where / name) for name in own}
@@ -125,5 +144,5 @@ def _for_each(template: str, agents: int) -> str:
 
 def text(source: str, name: str) -> str:
     """A file of the skeleton with the names filled in."""
-    raw = files.text(Path(posse.__file__).parent / "skeleton" / source)
+    raw = files.text(_SKELETON / source)
     return raw.replace("MODULE:SYSTEM", f"{name}:SYSTEM").replace('"NAME"', f'"{name}"')

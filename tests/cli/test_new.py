@@ -62,6 +62,17 @@ def test_a_trial_has_all_its_files_and_overwrites_none(where: str, tmp_path, pos
     assert "exists already" in posse(*asked, code=2).err
 
 
+@pytest.mark.parametrize("example", ["federated", "live"])
+def test_examples_are_written_as_they_are(example: str, tmp_path, posse: Posse) -> None:
+    asked = ("new", "some", "--example", example, "--out", tmp_path)
+    assert str(tmp_path) in posse(*asked).out.partition("Begin it:")[2]
+    theirs = [path for path in (ROOT / "examples" / example).iterdir() if path.is_file()]
+    assert {path.name for path in tmp_path.iterdir()} == {path.name for path in theirs}
+    for path in theirs:
+        assert (tmp_path / path.name).read_bytes() == path.read_bytes()
+    assert "exists already" in posse(*asked, code=2).err
+
+
 def test_a_trial_has_no_fewer_agents_than_it_needs_and_no_more_than_the_image(posse: Posse) -> None:
     for agents, must in (("4", "a whole number, 5 or more"), ("257", "from 5 to 256")):
         asked = ("new", "trial", "--deploy", "compose", "--agents", agents)

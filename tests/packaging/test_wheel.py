@@ -96,6 +96,9 @@ def test_a_wheel_installs_posse_and_nothing_else(wheel: Path) -> None:
     for room in STRANGERS:
         own = {f"posse/{path.relative_to(ROOT)}" for path in (ROOT / room).glob("*.py")}
         assert own < set(names)
+    for example in ("federated", "live"):
+        theirs = (ROOT / "examples" / example).glob("*.*")
+        assert {f"posse/skeleton/examples/{example}/{path.name}" for path in theirs} < set(names)
 
 
 def test_what_is_made_of_the_source_distribution_is_the_same(
