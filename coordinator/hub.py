@@ -31,7 +31,7 @@ from posse.protocol import control
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.message import Message
-from posse.protocol.wire import kind_of
+from posse.protocol.wire import MAX_DATA, kind_of
 from posse.results.record import RunRecord
 from posse.results.traffic import ForwardedBytes
 from posse.security.address import FORWARDED
@@ -64,6 +64,11 @@ _LAST_WORDS = 2.0
 
 _PUBLISH = 0.25
 """Seconds between snapshots."""
+
+_MOST_UNREAD: Final = 16 * MAX_DATA
+"""Bytes of neighbours that may wait for an agent that accepts no connections, since it last said
+anything, as it does when asked at the half. More means that it is stopped, or slower than its
+neighbours send: what is dropped here is asked for again. ZeroMQ's own bound counts frames."""
 
 _RESUME: Final = control.Resume.__name__
 _FAILED: Final = control.Failed.__name__
@@ -358,6 +363,7 @@ class Hub:
         if data is not None:
             # also what the session drops: the door compares it with the bytes that the kernel saw
             member.received += len(data) + self._around
+            member.unread = 0
             if data.startswith(FORWARD):
                 self._forward(member, data)
                 return now
@@ -385,7 +391,11 @@ class Hub:
         known = to is not None and self.lobby.are_neighbours(member.rank, rank)
         if to is None or not known or to.inbox != FORWARDED:
             self._carry_out(self.lobby.rejected("not-forwarded"))
-        elif to.connection >= 0:  # else its sender asks again
+        elif to.connection >= 0 and to.unread + len(data) <= _MOST_UNREAD:
+            # else its sender asks again
+            to.unread += len(data)
+            if to.unread - len(data) <= _MOST_UNREAD // 2 < to.unread:
+                to.line.ask()
             data = HEAD.pack(FORWARD, member.rank) + data[HEAD.size :]
             if not self._router.reply(to.identity, data, rank):
                 self._forwarded.messages += 1

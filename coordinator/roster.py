@@ -74,7 +74,7 @@ class Member:
     reconnections use up the permitted rate. `line` is the coordinator's end of the link, `host`
     the address from which it joined, `syncs` how often it asked for the time, `pid` its process if
     it was started here, else 0. `ended`: its process is gone, `quit`: it ended its own part; nobody
-    waits for its goodbye. `received`: bytes taken from it. `starts`: how often it was restarted.
+    waits for its goodbye. `received`: bytes taken from it, `unread`: forwarded to it since. `starts`: how often it was restarted.
     `moved`: its inbox may not be where its neighbours were told. `key`: the public key with which
     it joined.
 
@@ -96,6 +96,7 @@ class Member:
     last: bytes = b""
     syncs: int = 0
     received: int = 0
+    unread: int = 0
     resumed: int = 0
     resumes_until: float = 0.0
     starts: int = 0

@@ -181,6 +181,7 @@ class Router:
 
     def resume(self, member: Member, taken: int) -> int:
         """An agent reconnected after it took `taken` frames: send it the rest; see `reply`."""
+        member.unread = 0
         message: Message = control.Resumed(member.session.taken)
         try:
             member.session.resume(taken)

@@ -12,12 +12,13 @@ import zmq
 
 from posse.coordinator.crew import Died
 from posse.coordinator.hub import Hub
+from posse.coordinator.roster import Member
 from posse.engines.processes import ProcessEngine
 from posse.errors import RunFailed
 from posse.plan import prepare
 from posse.protocol import control
 from posse.protocol.message import Message
-from posse.protocol.wire import Codec, encode, kind_of, read_header
+from posse.protocol.wire import MAX_DATA, Codec, encode, kind_of, read_header
 from posse.security.address import FORWARDED
 from posse.wire.forwarding import FORWARD, HEAD
 from posse.wire.line import Line, PeerStalled
@@ -249,3 +250,22 @@ def test_who_does_not_read_is_lost_once_what_was_under_way_is_done(
     assert record.dismissed == {1: "lost"}
     assert record.status == "horizon"
     assert record.slots == 60
+
+
+def test_no_more_than_a_bound_waits_for_who_accepts_no_connections(gathering: Gathering) -> None:
+    """It is stopped, and neighbours go on; once it says anything, it is sent to again."""
+    hub, sent = gathering.hub, []
+    asked = []
+    line = Line(0, Session(), lambda data, flags=0: asked.append(len(sent)), hub._interceptor)
+    away = Member(0, b"0", b"", FORWARDED, True, 7, 0.0, line=line)
+    hub.lobby.roster.members[0] = away
+    hub._router.reply = lambda identity, data, rank: sent.append(len(data)) or 0
+    frame = FORWARD + HEAD.pack(FORWARD, 0)[2:] + bytes(MAX_DATA - HEAD.size)
+    for _ in range(40):
+        hub._forward(Member(1, b"1", b"", "", True, 8, 0.0), frame)
+    assert len(sent) == 16
+    assert asked == [8]
+    away.unread = 0
+    hub._forward(Member(1, b"1", b"", "", True, 8, 0.0), frame)
+    assert len(sent) == 17
+    del hub.lobby.roster.members[0]

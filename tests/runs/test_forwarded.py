@@ -54,6 +54,16 @@ def test_the_result_is_that_of_direct_links_and_what_was_forwarded_is_counted(
     assert {(source, 0) for source in near[0]} <= by_link
 
 
+def test_what_is_dropped_because_too_much_waits_is_asked_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not much more may wait than one frame."""
+    monkeypatch.setattr("posse.coordinator.hub._MOST_UNREAD", 1_000)
+    plan = prepare({"system": "ddp-mab", **SMALL["ddp-mab"]})
+    record = run(plan, tmp_path, {0})
+    assert record.answers == memory.run(plan, 0).answers
+
+
 def test_without_keys_nobody_is_sent_for() -> None:
     plan = prepare({"system": "ddp-mab", **SMALL["ddp-mab"], "engine": {"joining": 5.0}})
     coordinator = Coordinator(plan, f"tcp://127.0.0.1:{free_port()}")
