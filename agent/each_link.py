@@ -39,7 +39,12 @@ class EachLink(NeighbourLinks):
 
     def _transmit_to(self, neighbour: int) -> Transmit:
         socket = self._sockets.get(neighbour)
-        send = sender(socket) if socket is not None else self._forward_to(neighbour)
+        if socket is None:
+            send = self._forward_to(neighbour)
+        elif self._guard is None:
+            send = sender(socket)
+        else:
+            send = self._guard.sender(socket)
         return self._interceptor.before(lambda: (neighbour,), send)
 
     def _send_to_each(self, frame: bytes) -> None:

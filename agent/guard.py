@@ -17,6 +17,8 @@ from posse.wire.again import WATCHED as LINKS_WATCHED
 from posse.wire.again import Again, Became
 from posse.wire.door import AROUND, AROUND_WITH_KEYS, WATCHED
 from posse.wire.inbox_door import InboxDoor
+from posse.wire.line import Transmit
+from posse.wire.links import patient
 from posse.wire.sockets import (
     HANDSHAKE_FAILURES,
     HANDSHAKE_MS,
@@ -145,6 +147,11 @@ class Guard:
         if monitor not in self._monitors:
             self._monitors[monitor] = socket
             self._selector.watch(monitor, lambda: self._follow(monitor))
+
+    def sender(self, socket: zmq.Socket[bytes]) -> Transmit:
+        """What hands a watched socket data; see `patient`."""
+        (monitor,) = (m for m, watched in self._monitors.items() if watched is socket)
+        return patient(socket, monitor, self._world.monotonic)
 
     def _follow(self, monitor: zmq.Socket[bytes]) -> None:
         for event in monitor_events(monitor):

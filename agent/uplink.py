@@ -20,7 +20,7 @@ from posse.security.zap import connect_with
 from posse.wire.again import WATCHED, Again, Became
 from posse.wire.door import AROUND, AROUND_WITH_KEYS
 from posse.wire.line import Interceptor, Line
-from posse.wire.links import sender
+from posse.wire.links import patient, sender
 from posse.wire.lookup import unresolved
 from posse.wire.orders import CheckingLine
 from posse.wire.session import Session, SessionBroken, is_numbered
@@ -80,15 +80,6 @@ class Uplink:
         self._receive = self.socket.recv
         configure(self.socket, LINK_DEADLINE)
         self._endpoint = endpoint
-        self._send = sender(self.socket)
-        transmit = interceptor.before(lambda: (COORDINATOR,), self._send)
-        self.line = Line(COORDINATOR, Session(), transmit, interceptor, up=False)
-        """It is up while the connection may carry frames of the session, in both directions."""
-        self._checks: CheckingLine | None = None
-        if keys is not None and keys.orders_by:
-            checker = Signer(None, {COORDINATOR: keys.orders_by}, b"")
-            self._checks = CheckingLine(COORDINATOR, transmit, interceptor, checker, book, who)
-            self.line = self._checks
         fills = guarded and not endpoint.startswith("ipc:")
         if guarded or not endpoint.startswith("ipc:"):
             self.socket.setsockopt(zmq.RCVTIMEO, _LOOK_MS)
@@ -97,6 +88,17 @@ class Uplink:
                 self.socket.setsockopt(zmq.RCVHWM, 0)
             reconnect(self.socket)
             self.monitor = monitored(self.socket, WATCHED)
+        self._send = sender(self.socket)
+        if self.monitor is not None:
+            self._send = patient(self.socket, self.monitor, world.monotonic)
+        transmit = interceptor.before(lambda: (COORDINATOR,), self._send)
+        self.line = Line(COORDINATOR, Session(), transmit, interceptor, up=False)
+        """It is up while the connection may carry frames of the session, in both directions."""
+        self._checks: CheckingLine | None = None
+        if keys is not None and keys.orders_by:
+            checker = Signer(None, {COORDINATOR: keys.orders_by}, b"")
+            self._checks = CheckingLine(COORDINATOR, transmit, interceptor, checker, book, who)
+            self.line = self._checks
         if keys is not None:
             connect_with(self.socket, keys.own.public, keys.own.secret, keys.coordinator)
         self._again = Again(_LONGEST_WAIT)

@@ -18,6 +18,11 @@ from posse.protocol.message import Message
 from posse.protocol.wire import NO_RUN, SOURCE, encode, name_of
 from posse.wire.line import Transmit
 from posse.wire.session import ENVELOPE_BYTES
+from posse.wire.sockets import LINK_DEADLINE
+
+_NOBLOCK: Final = int(zmq.NOBLOCK)
+_LOOK_MS: Final = 20
+"""Milliseconds between looks for room."""
 
 _NAME_AT: Final = ENVELOPE_BYTES + SOURCE.start
 _NAME_END: Final = ENVELOPE_BYTES + SOURCE.stop
@@ -33,6 +38,39 @@ Link = Callable[[bytes], object]
 def sender(socket: zmq.Socket[bytes]) -> Transmit:
     """The `send` of a socket's base class, without pyzmq's checks on each frame."""
     return super(zmq.Socket, socket).send if isinstance(socket, zmq.Socket) else socket.send
+
+
+def patient(
+    socket: zmq.Socket[bytes], monitor: zmq.Socket[bytes], now: Callable[[], float]
+) -> Transmit:
+    """The `sender` of a watched socket, which waits for room while its connection is up.
+
+    After a wrong answer ZeroMQ has no queue for the socket any more, and its own wait would last
+    until the deadline, although nothing is full. When the monitor has something to say the frame is
+    dropped: its session keeps it, and the loop is to hear of the connection first. `zmq.Again` if
+    there is no room for `LINK_DEADLINE` seconds.
+    """
+    send = sender(socket)
+
+    def wait_with(data: bytes) -> None:
+        until = now() + LINK_DEADLINE
+        while not monitor.poll(_LOOK_MS):
+            try:
+                send(data, _NOBLOCK)
+                break
+            except zmq.Again:
+                if now() >= until:
+                    raise
+
+    def transmit(data: bytes, flags: int = 0) -> None:
+        try:
+            send(data, flags | _NOBLOCK)
+        except zmq.Again:
+            if flags & _NOBLOCK:
+                raise
+            wait_with(data)
+
+    return transmit
 
 
 def sender_of(data: bytes) -> int:

@@ -1,5 +1,6 @@
 """After whatever answer to a handshake, a connection that is followed by `Again` comes back."""
 
+import itertools
 import socket
 import threading
 from collections.abc import Iterator
@@ -11,7 +12,9 @@ import zmq
 from posse.security import keys
 from posse.security.zap import connect_with
 from posse.wire.again import WATCHED, Again, Became
+from posse.wire.links import patient
 from posse.wire.sockets import MonitorEvent, configure, end, monitor_events, monitored, reconnect
+from tests.support.patience import PATIENCE
 
 _SIGNATURE = b"\xff" + bytes(8) + b"\x7f\x03\x00"
 _NULL, _CURVE = (_SIGNATURE + name.ljust(20, b"\0") + bytes(32) for name in (b"NULL", b"CURVE"))
@@ -101,6 +104,26 @@ def test_whatever_answered_the_next_attempt_is_made(
     assert there.recv_multipart()[1] == b"hello"
     here.disable_monitor()
     for one in (monitor, here, there):
+        one.close(0)
+
+
+def test_who_sends_before_it_hears_of_a_wrong_answer_does_not_wait_for_room(
+    context: zmq.Context[zmq.Socket[bytes]],
+) -> None:
+    """ZeroMQ has no queue then, and its own wait would last until the deadline."""
+    here = context.socket(zmq.DEALER)
+    configure(here, 10.0)
+    here.setsockopt(zmq.LINGER, 0)
+    monitor = monitored(here, WATCHED)
+    with answering(ANSWERS["a PUB"]) as (port, _):
+        here.connect(f"tcp://127.0.0.1:{port}")
+        assert monitor.poll(int(1000 * PATIENCE))
+        with suppress(zmq.Again):  # a moment later: it never tries again
+            for _ in itertools.count():
+                here.send(b"hello", zmq.NOBLOCK)
+        patient(here, monitor, lambda: 0.0)(b"hello")  # by this clock it would wait for ever
+    here.disable_monitor()
+    for one in (monitor, here):
         one.close(0)
 
 

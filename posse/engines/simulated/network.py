@@ -530,7 +530,8 @@ class Connector:
         self.network, self.socket, self.address = network, socket, address
         self.credentials = socket.credentials
         self.end: LinkEnd | None = None
-        self.closed = False
+        self.closed = self.over = False
+        """`over`: it tries no more, and ZeroMQ has no queue for it."""
         self.until = math.inf
         """How long a socket that was closed still tries to send what waits."""
         self.waiting: list[bytes] = []
@@ -625,6 +626,7 @@ class Connector:
         """
         network, own = self.network, self.socket
         self.attempt += 1
+        self.over = for_good
         what = "refused" if for_good else "not let in"
         network.note(what, own.process.rank, listener.process.rank, b"")
         for socket, (event, value), first in (
@@ -650,7 +652,9 @@ class Connector:
         if answer is not None:
             own.monitor_says(*answer, self.address)
         own.monitor_says(zmq.EVENT_DISCONNECTED, 0, self.address)
-        if not for_good:
+        if for_good:
+            self.over = True
+        else:
             self._again()
 
     def connected(self, end: LinkEnd) -> None:

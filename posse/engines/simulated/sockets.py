@@ -330,11 +330,21 @@ class SimulatedSocket(Readable):
                 self.network.transmit(self._to, data, arrived)
                 self._to = None
             return
+        if self._kind != zmq.XPUB:
+            self._await_queue(flags)
         for connector in self._connectors.values():
             if self._kind != zmq.XPUB or data.startswith(tuple(connector.topics)):
                 target = self.network.rank_at(connector.address)
                 self._await_room(self.process.rank if target is None else target, flags)
                 connector.send(data)
+
+    def _await_queue(self, flags: int) -> None:
+        """Wait while no connection is tried, as none has a queue then."""
+        until = self.network.schedule.now + self._options.get(zmq.SNDTIMEO, -1) / 1000
+        while all(connector.over for connector in self._connectors.values()):
+            if flags & _NOBLOCK or self.network.schedule.now >= until:
+                raise NothingHere
+            self.process.wait(min(until, self.network.schedule.now + _ROOM), deaf=True)
 
     def _await_room(self, target: int, flags: int) -> None:
         """Wait while the queue to this process is full; `zmq.Again` if it stays so."""
