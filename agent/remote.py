@@ -176,7 +176,7 @@ def remote_agent(
     owner = _owner(_coordinator(endpoint, keys), rank, configuration)
     # in the lab a power failure costs no more than a run
     safe = plan is None or plan.field
-    kept = None if journal is None else _opened(journal, owner, world, safe=safe, keys=keys)
+    kept = None if journal is None else _opened(journal, owner, safe=safe, keys=keys)
     if kept is not None and (before := kept.began_as(Beginning)) is not None:
         world = world.after(before.clocks)
         _await_way(endpoint, wait, world)
@@ -201,7 +201,7 @@ def remote_agent(
     selector = Selector(world.poller())
     guard = Guard(context, selector, own, world)
     beside = journal.with_suffix(ORDERS) if journal is not None and keys is not None else None
-    book = None if beside is None else SignedRegister(beside, world.disk, lasts=True)
+    book = None if beside is None else SignedRegister(beside, lasts=True)
     site = RemoteSite(guard, endpoint, inbox, wait, keys, world, advertise, kept)
 
     def connect(interceptor: Interceptor) -> Uplink:
@@ -216,11 +216,11 @@ def remote_agent(
     return AgentProcess(context, selector, connect, joining, site, tap, kept, world)
 
 
-def _opened(path: Path, owner: str, world: World, *, safe: bool, keys: AgentKeys | None) -> Journal:
+def _opened(path: Path, owner: str, *, safe: bool, keys: AgentKeys | None) -> Journal:
     """The journal, with the register of what was signed beside it where agents have keys."""
     beside = path.with_name(f"{path.name}{SIGNED}")
-    signed = SignedRegister(beside, world.disk) if keys is not None else None
-    return Journal(path, owner, synchronous=safe, disk=world.disk, signed=signed)
+    signed = SignedRegister(beside) if keys is not None else None
+    return Journal(path, owner, synchronous=safe, signed=signed)
 
 
 def _await_way(endpoint: str, wait: float, world: World) -> None:

@@ -147,7 +147,7 @@ class Witness:
             with locks.held(self._path.parent, _PATIENCE):  # nobody makes it shorter now
                 descriptor = files.append(self._path)
                 try:
-                    if os.write(descriptor, text) < len(text):
+                    if not files.add(descriptor, self._path, text):
                         self.trouble = f"{self._path} cannot be written: its disk is full"
                 finally:
                     os.close(descriptor)

@@ -26,7 +26,6 @@ from posse.engines.start.pool import on_all_cores
 from posse.engines.start.room import cores, require_processes
 from posse.errors import InputError, PosseError, SpecError
 from posse.gates import locks
-from posse.gates.databases import DISK
 from posse.gates.signatures import ORDERS, SignedRegister
 from posse.log import LOG
 from posse.plan import NOT_IMPORTABLE, Plan, Source, changed, decode_plan, prepare
@@ -377,7 +376,7 @@ def serve(
         _refuse_network()
     with ExitStack() as opened:
         keyed = keys is not None and plan.field
-        kept = None if journal is None else _journal(journal, plan, world, over=over, keyed=keyed)
+        kept = None if journal is None else _journal(journal, plan, over=over, keyed=keyed)
         if kept is not None:
             opened.callback(kept.close)
         goes_on = kept is not None and bool(kept.beginning)
@@ -416,11 +415,10 @@ def serve(
         yield made
 
 
-def _journal(path: Path, plan: Plan, world: "World | None", *, over: bool, keyed: bool) -> Journal:
+def _journal(path: Path, plan: Plan, *, over: bool, keyed: bool) -> Journal:
     """The coordinator's journal; `InputError` if its run was ended, unless that is `over`."""
-    disk = DISK if world is None else world.disk
-    signed = SignedRegister(path.with_suffix(ORDERS), disk, lasts=True) if keyed else None
-    journal = Journal(path, _run_of(plan), synchronous=plan.field, disk=disk, signed=signed)
+    signed = SignedRegister(path.with_suffix(ORDERS), lasts=True) if keyed else None
+    journal = Journal(path, _run_of(plan), synchronous=plan.field, signed=signed)
     if journal.ended and not over:
         journal.close()
         raise InputError(

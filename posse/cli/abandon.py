@@ -5,7 +5,7 @@ from pathlib import Path
 from posse.durable.journal import is_held
 from posse.durable.lifetime import SUFFIX, read
 from posse.errors import InputError
-from posse.gates.databases import DISK
+from posse.gates.databases import remove
 from posse.gates.signatures import SIGNED
 
 _JOURNAL = ".journal"
@@ -26,8 +26,8 @@ def abandon(folder: Path, /) -> None:
     if held:
         raise InputError(f"{held[0]} is in use by a process; stop that process first")
     for path in journals:
-        DISK.remove(path)
-        DISK.remove(path.with_name(f"{path.name}{SIGNED}"))
+        remove(path)
+        remove(path.with_name(f"{path.name}{SIGNED}"))
         ledger = path.with_suffix(SUFFIX)
         spent = "what it used is in each agent's ledger (posse ledger)"
         if ledger.is_file():

@@ -68,7 +68,7 @@ class Capture:
             return
         data, self._failed = _encode(row), True
         try:
-            whole = os.write(self._file, data) == len(data)
+            whole = files.add(self._file, self.path, data)
         except OSError as error:
             raise PosseError(f"{self.path} cannot be written: {error.strerror}") from None
         if not whole:

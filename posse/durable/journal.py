@@ -37,9 +37,10 @@ import numpy as np
 
 from posse.errors import DiskTrouble, InputError, PosseError
 from posse.gates import files, owners
-from posse.gates.databases import DISK, Disk, connect, plain
+from posse.gates.databases import connect, connected, plain, remove
 from posse.gates.decode import Packed, unpacked
 from posse.gates.signatures import SignedRegister
+from posse.log import LOG
 
 T = TypeVar("T")
 
@@ -81,13 +82,11 @@ class Journal:
         owner: str,
         *,
         synchronous: bool = True,
-        disk: Disk = DISK,
         signed: SignedRegister | None = None,
     ) -> None:
         self.path = path
         self.signed = signed
         """What its process has signed, which lasts as long as the journal."""
-        self._disk = disk
         self.replaying = False
         self.broken = False
         """Whether writing failed, such as on a full disk; what was committed before is there."""
@@ -251,9 +250,12 @@ class Journal:
         """Remove the file: its process has ended, and there is nothing to go on with."""
         if self._db is not None:
             self.close()
-            self._disk.remove(self.path)
-            if self.signed is not None:
-                self.signed.remove()
+            try:
+                remove(self.path)
+                if self.signed is not None:
+                    self.signed.remove()
+            except DiskTrouble as error:
+                LOG.warning("%s", error)
 
     def _open(self) -> None:
         owner = self._owner
@@ -267,7 +269,7 @@ class Journal:
         if not owners.is_private(status):
             # whoever can write it decides what a restart goes on from
             raise self._unusable("is open to others (chmod 600), or belongs to another user")
-        db = self._disk.database(self.path, timeout=0.0)
+        db = connected(self.path, 0.0)
         try:
             db.execute("PRAGMA locking_mode = EXCLUSIVE")
             db.execute("PRAGMA journal_mode = WAL")

@@ -24,6 +24,7 @@ from posse.durable.recording import record_sources
 from posse.engines.start import room
 from posse.engines.start.forkserver import ForkServer
 from posse.errors import PosseError, RunFailed, exit_code
+from posse.gates.databases import remove
 from posse.hosts.agent_setup import AgentSetup
 from posse.log import LOG
 from posse.measure.numbers import named
@@ -313,7 +314,7 @@ class ProcessEngine:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         if self._durable:
-            self._world.disk.remove(journal_of(self._folder, rank))
+            remove(journal_of(self._folder, rank))
         self._start([rank])
 
     def close(self, why: str = "") -> None:

@@ -9,9 +9,12 @@ import os
 import re
 import sqlite3
 import stat
+from functools import partial
 from pathlib import Path
 
+from posse.errors import DiskTrouble
 from posse.gates import files
+from posse.gates.disk import DISK
 
 _HEADER, _LOGGED = 19, b"\x02"
 """Bytes of a database up to the one that says how it is written: with a write-ahead log."""
@@ -24,10 +27,15 @@ def connect(path: Path, timeout: float, *, make: bool = True) -> sqlite3.Connect
 
     `OSError` for a link, or what is no regular file.
     """
-    return plain(_connected(path, timeout, make=make))
+    return plain(connected(path, timeout, make=make))
 
 
-def _connected(path: Path, timeout: float, *, make: bool = True) -> sqlite3.Connection:
+def connected(path: Path, timeout: float, *, make: bool = True) -> sqlite3.Connection:
+    """The same, not `plain` yet: whoever wants it alone says so before anything is read."""
+    return DISK.get().database(path, timeout, partial(_connect, path, make))
+
+
+def _connect(path: Path, make: bool, timeout: float) -> sqlite3.Connection:
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             raise OSError(errno.EINVAL, f"{path.name} is not a regular file", str(path))
@@ -61,20 +69,10 @@ def plain(database: sqlite3.Connection) -> sqlite3.Connection:
     return database
 
 
-class Disk:
-    """This machine's disk, as journals use it; a simulated disk is another implementation."""
-
-    def database(self, path: Path, timeout: float) -> sqlite3.Connection:
-        """Open an SQLite file, which is made if need be; `timeout` in seconds.
-
-        Whoever wants it alone says so before anything is read, and then asks for it `plain`.
-        """
-        return _connected(path, timeout)
-
-    def remove(self, path: Path) -> None:
-        """Remove an SQLite file that no process has open, if there is one."""
+def remove(path: Path) -> None:
+    """Remove a database that no process has open, if there is one; `DiskTrouble` if that fails."""
+    try:
         for file in (path, *(Path(f"{path}{part}") for part in ("-wal", "-shm"))):
             files.remove(file)
-
-
-DISK = Disk()
+    except OSError as error:
+        raise DiskTrouble(f"{path} cannot be removed: {error.strerror}; remove it") from None

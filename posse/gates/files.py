@@ -26,6 +26,7 @@ from typing import IO, Any, BinaryIO, TypeVar
 
 from posse.errors import InputError
 from posse.gates import owners
+from posse.gates.disk import DISK
 
 MOST = 1 << 30
 """Bytes of the largest file that is read whole, unless less is problem."""
@@ -139,6 +140,11 @@ def append(path: Path) -> int:
     return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | _NO_LINK | _BINARY, 0o600)
 
 
+def add(descriptor: int, path: Path, data: bytes) -> bool:
+    """Write at the end of the file at `path`; False if there was room for a part of it only."""
+    return os.write(descriptor, DISK.get().adds(path, data)) == len(data)
+
+
 # --- writing -------------------------------------------------------------------------------------
 
 
@@ -154,7 +160,8 @@ def replacing(path: Path, *, private: bool = False, lasting: bool = True) -> Ite
         with os.fdopen(os.open(path, os.O_WRONLY), "w", encoding="utf-8", newline="") as file:
             yield file
         return
-    half = path.with_name(f"{path.name}.half")
+    disk, half = DISK.get(), path.with_name(f"{path.name}.half")
+    disk.writes(path)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINK | _BINARY
     try:
         half.unlink(missing_ok=True)
@@ -166,6 +173,7 @@ def replacing(path: Path, *, private: bool = False, lasting: bool = True) -> Ite
             file.flush()
             if lasting:
                 os.fsync(file.fileno())
+        disk.writes(path)
         half.replace(path)
     except BaseException:
         half.unlink(missing_ok=True)
@@ -203,6 +211,7 @@ def make_private(folder: Path) -> None:
 
 def remove(path: Path) -> None:
     """Remove a file, a socket or a link, not what it leads to; what is gone is no error."""
+    DISK.get().removes(path)
     path.unlink(missing_ok=True)
 
 

@@ -18,7 +18,7 @@ from contextlib import closing
 from pathlib import Path
 
 from posse.errors import DiskTrouble, InputError, PosseError
-from posse.gates.databases import DISK, Disk, plain, read_only
+from posse.gates.databases import connect, read_only, remove
 
 SIGNED = ".signed"
 """What the register's name has after that of its journal."""
@@ -40,9 +40,8 @@ _SIGNATURE = 64
 class SignedRegister:
     """What one process has signed, in an SQLite file, which `lasts` when its journal goes."""
 
-    def __init__(self, path: Path, disk: Disk = DISK, *, lasts: bool = False) -> None:
+    def __init__(self, path: Path, *, lasts: bool = False) -> None:
         self._path = path
-        self._disk = disk
         self._lasts = lasts
         self._db: sqlite3.Connection | None = None
         self._claimed: dict[_Place, bytes] = {}
@@ -70,7 +69,7 @@ class SignedRegister:
         """Remove the file, unless it lasts: nothing will be signed for its runs again."""
         self.close()
         if not self._lasts:
-            self._disk.remove(self._path)
+            remove(self._path)
 
     def claim(self, run: bytes, kind: bytes, place: bytes, digest: bytes) -> None:
         """Note what is about to be signed; `PosseError` if something else was signed there."""
@@ -130,7 +129,7 @@ class SignedRegister:
         self._contents.clear()
 
     def _open(self) -> sqlite3.Connection:
-        db = plain(self._disk.database(self._path, timeout=10.0))
+        db = connect(self._path, 10.0)
         # one that lasts is copied, and must then be whole without a log beside it
         db.execute(f"PRAGMA journal_mode = {'DELETE' if self._lasts else 'WAL'}")
         db.execute("PRAGMA synchronous = FULL")

@@ -1,6 +1,7 @@
-"""What a process asks of the world: sockets, clocks, chance, arms, its disk, its memory.
+"""What a process asks of the world: sockets, clocks, chance, arms, its memory.
 
-Coordinator, agents and everything under their links ask here and nowhere else, so that a simulated
+Coordinator, agents and everything under their links ask here and nowhere else (but for the disk,
+`posse.gates.disk`), so that a simulated
 world (`posse.engines.simulated`) can stand in for this machine. What is asked for each frame costs
 no more than before: sockets are ZeroMQ's own, and clocks are Python's own functions.
 """
@@ -22,7 +23,6 @@ import zmq
 from posse.arms import Arms, ArmsContext, ArmsSpec
 from posse.durable.scratch import Scratch
 from posse.gates import files
-from posse.gates.databases import DISK, Disk
 from posse.log import LOG
 from posse.protocol.noise import Noise
 from posse.security.noise import FieldNoise
@@ -57,7 +57,6 @@ class World:
     """Whether sockets and processes take nothing of this machine's limits."""
     ahead: int = 0
     """Nanoseconds by which the steady clocks are ahead of the machine's."""
-    disk: Disk = DISK
     monotonic: Callable[[], float] = staticmethod(time.monotonic)
     monotonic_ns: Callable[[], int] = staticmethod(time.monotonic_ns)
     wall: Callable[[], float] = staticmethod(time.time)

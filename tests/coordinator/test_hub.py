@@ -252,20 +252,25 @@ def test_who_does_not_read_is_lost_once_what_was_under_way_is_done(
     assert record.slots == 60
 
 
-def test_no_more_than_a_bound_waits_for_who_accepts_no_connections(gathering: Gathering) -> None:
+def test_no_more_than_a_bound_waits_for_who_accepts_no_connections(
+    gathering: Gathering, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It is stopped, and neighbours go on; once it says anything, it is sent to again."""
-    hub, sent = gathering.hub, []
-    asked = []
-    line = Line(0, Session(), lambda data, flags=0: asked.append(len(sent)), hub._interceptor)
+    hub, sent, asked = gathering.hub, [0], []
+
+    def reply(identity: bytes, data: bytes, rank: int) -> int:
+        sent[0] += 1
+        return 0
+
+    monkeypatch.setattr(hub._router, "reply", reply)
+    line = Line(0, Session(), lambda data, flags=0: asked.append(sent[0]), hub._interceptor)
     away = Member(0, b"0", b"", FORWARDED, True, 7, 0.0, line=line)
     hub.lobby.roster.members[0] = away
-    hub._router.reply = lambda identity, data, rank: sent.append(len(data)) or 0
     frame = FORWARD + HEAD.pack(FORWARD, 0)[2:] + bytes(MAX_DATA - HEAD.size)
     for _ in range(40):
         hub._forward(Member(1, b"1", b"", "", True, 8, 0.0), frame)
-    assert len(sent) == 16
-    assert asked == [8]
+    assert (sent, asked) == ([16], [8])
     away.unread = 0
     hub._forward(Member(1, b"1", b"", "", True, 8, 0.0), frame)
-    assert len(sent) == 17
+    assert sent == [17]
     del hub.lobby.roster.members[0]

@@ -1,4 +1,4 @@
-"""What journals ask of this machine's disk."""
+"""Databases on this machine's disk."""
 
 import sqlite3
 from contextlib import closing
@@ -7,20 +7,23 @@ from pathlib import Path
 import pytest
 
 from posse.durable.journal import owner_of
-from posse.errors import InputError
-from posse.gates.databases import DISK, connect, plain, read_only
+from posse.errors import DiskTrouble, InputError
+from posse.gates.databases import connect, connected, plain, read_only, remove
 
 
 def test_a_database_is_made_and_removed_with_its_other_files(tmp_path: Path) -> None:
     path = tmp_path / "agent.journal"
-    database = DISK.database(path, 0.0)
+    database = connected(path, 0.0)
     database.execute("PRAGMA journal_mode = WAL")
     database.execute("CREATE TABLE one (value)")
     assert len(list(tmp_path.iterdir())) == 3
     database.close()
-    DISK.remove(path)
-    DISK.remove(path)
+    remove(path)
+    remove(path)
     assert not list(tmp_path.iterdir())
+    path.mkdir()
+    with pytest.raises(DiskTrouble, match="cannot be removed: Is a directory; remove it"):
+        remove(path)
 
 
 @pytest.mark.parametrize(

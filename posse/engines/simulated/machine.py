@@ -1,11 +1,14 @@
 """A process's world in the simulation: its clocks, its chance, its disk, its arms."""
 
+import errno
+import os
 import random
 import sqlite3
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,7 +23,7 @@ from posse.engines.simulated.network import SimulatedNetwork
 from posse.engines.simulated.schedule import Killed, Process, TurnSchedule
 from posse.engines.simulated.sockets import SimulatedContext, SimulatedPoller
 from posse.gates import files
-from posse.gates.databases import Disk
+from posse.gates.disk import Disk
 from posse.protocol.arrays import BoolArray, FloatArray, IntArray
 from posse.protocol.noise import Noise, SeededNoise
 from posse.security.zap import ZapStatus
@@ -29,38 +32,101 @@ from posse.wire.world import World
 WALL = 1_700_000_000.0
 """What the clocks on the wall show at virtual time 0."""
 
-_PRAGMAS = ("locking_mode = EXCLUSIVE", "journal_mode = MEMORY", "synchronous = OFF")
-"""What a journal's file is opened with here: only a simulated machine loses power."""
+_PRAGMAS = ("journal_mode = MEMORY", "synchronous = OFF")
+"""What a database is opened with here: only a simulated machine loses power."""
+
+_BUSY = 0.02
+"""Seconds after which a database that another process holds is asked for again."""
+
+_FLUSHED = 30.0
+"""Seconds after which the system has written what nobody waits for."""
 
 _MOST_LOST = 8
 """Rows that a loss of power may take from a journal that did not wait for the disk."""
 
+_WRITES = ("INSERT", "UPDATE", "DELETE", "COMMIT")
+
+FULL, BROKEN = "database or disk is full", "disk I/O error"
+"""The troubles of a disk, as SQLite names them."""
+
+_CODES = {FULL: errno.ENOSPC, BROKEN: errno.EIO}
+
 _FORGET = "DELETE FROM batches WHERE number > (SELECT max(number) - ? FROM batches)"
+
+T = TypeVar("T")
 
 _MEMORY = 20 << 20, 5 << 20
 
 
 class SimulatedDisk(Disk):
-    """The disk of a process's machine. `trouble`: why writing fails, "" if it does not."""
+    """The disk of a process's machine. `trouble`: why writing fails, "" if it does not.
 
-    def __init__(self, schedule: TurnSchedule) -> None:
+    `shared`: a file that the processes of other machines write, too; it loses nothing.
+    """
+
+    def __init__(self, schedule: TurnSchedule, shared: Path | None = None) -> None:
         self._schedule = schedule
+        self._shared = shared
         self.trouble = ""
         self.slow = 0.0
         """Seconds that each write takes."""
         self._open: list[SimulatedDatabase] = []
+        self._added: dict[Path, list[tuple[float, int]]] = {}
+        """By file, when something was added to its end, and how long it was: it may not be safe."""
 
-    def database(self, path: Path, timeout: float) -> Any:
+    def writes(self, path: Path) -> None:
+        """Wait as long as a write takes, and fail if it does; a killed process writes no more."""
         process = self._schedule.running
         assert process is not None
-        made = SimulatedDatabase(super().database(path, timeout), self, self._schedule, process)
+        if not process.alive:
+            raise Killed
+        if self.slow:
+            process.wait(self._schedule.now + self.slow, deaf=True)
+        if self.trouble:
+            raise OSError(_CODES[self.trouble], self.trouble, str(path))
+
+    def removes(self, path: Path) -> None:
+        """As `writes`, but a full disk has room for that."""
+        trouble, self.trouble = self.trouble, "" if self.trouble == FULL else self.trouble
+        try:
+            self.writes(path)
+        finally:
+            self.trouble = trouble
+
+    def adds(self, path: Path, data: bytes) -> bytes:
+        if self.trouble == FULL:  # there is room for a part
+            return data[: self._schedule.random.randrange(len(data))]
+        self.writes(path)
+        if path != self._shared:
+            safe = self._schedule.now - _FLUSHED
+            before = [(when, size) for when, size in self._added.get(path, []) if when > safe]
+            self._added[path] = [*before, (self._schedule.now, path.stat().st_size)]
+        return data
+
+    def database(
+        self, path: Path, timeout: float, connect: Callable[[float], sqlite3.Connection]
+    ) -> Any:
+        process = self._schedule.running
+        assert process is not None
+        connection = self.waiting(process, timeout, lambda: connect(0.0))
+        made = SimulatedDatabase(connection, self, self._schedule, process, timeout)
         self._open.append(made)
         return made
 
-    def remove(self, path: Path) -> None:
-        running = self._schedule.running
-        if running is not None and running.alive:
-            super().remove(path)
+    def waiting(self, process: Process, timeout: float, do: Callable[[], T]) -> T:
+        """Do something with a database, which may wait for one that holds it, in virtual time."""
+        until = self._schedule.now + timeout
+        while True:
+            try:
+                return do()
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or self._schedule.now >= until:
+                    raise
+            process.wait(self._schedule.now + _BUSY, deaf=True)
+
+    def closed(self, database: "SimulatedDatabase") -> None:
+        """A process has closed a database."""
+        self._open = [other for other in self._open if other is not database]
 
     def killed(self, process: Process, *, silently: bool = False) -> None:
         """The system closes what a process had open; `silently` with its machine's power."""
@@ -73,6 +139,19 @@ class SimulatedDisk(Disk):
                         database.connection.execute(_FORGET, (lost,))
                 database.connection.close()
         self._open = [d for d in self._open if d.process is not process]
+        if silently:
+            self._lose()
+
+    def _lose(self) -> None:
+        """The ends of files that nobody waited for are lost, or torn."""
+        for path, added in self._added.items():
+            safe = [size for when, size in added if when > self._schedule.now - _FLUSHED]
+            if safe and path.exists():
+                left = self._schedule.random.randint(safe[0], max(safe[0], path.stat().st_size))
+                descriptor = files.claim(path)
+                os.ftruncate(descriptor, left)
+                os.close(descriptor)
+        self._added.clear()
 
 
 class SimulatedScratch(Scratch):
@@ -97,33 +176,50 @@ class SimulatedDatabase:
         disk: SimulatedDisk,
         schedule: TurnSchedule,
         process: Process,
+        timeout: float,
     ) -> None:
         self.connection = connection
         self.process = process
         self.waits = False
         """Whether each row waits for the disk."""
-        self._disk, self._schedule = disk, schedule
+        self._disk, self._schedule, self._timeout = disk, schedule, timeout
 
     def execute(self, statement: str, values: Any = ()) -> Any:
         """As SQLite does, with the disk's trouble."""
-        if not self.process.alive:
-            raise Killed
+        self._write(statement)
         if statement.startswith("PRAGMA"):
             self.waits |= statement.endswith("= FULL")
-            for pragma in _PRAGMAS:
-                self.connection.execute(f"PRAGMA {pragma}")
+            alone = statement.startswith("PRAGMA locking_mode")
+            for pragma in [statement] if alone else [f"PRAGMA {own}" for own in _PRAGMAS]:
+                self.connection.execute(pragma)
             return ()
-        if statement.startswith(("INSERT", "COMMIT")):
-            if self._disk.slow:
-                self.process.wait(self._schedule.now + self._disk.slow, deaf=True)
-            if self._disk.trouble:
-                raise sqlite3.OperationalError(self._disk.trouble)
-        return self.connection.execute(statement, values)
+        do = partial(self.connection.execute, statement, values)
+        return self._disk.waiting(self.process, self._timeout, do)
+
+    def executemany(self, statement: str, rows: Any) -> Any:
+        """As SQLite does, with the disk's trouble."""
+        self._write(statement)
+        return self.connection.executemany(statement, rows)
+
+    def executescript(self, script: str) -> Any:
+        """As SQLite does; what it makes is there already, but once."""
+        do = partial(self.connection.executescript, script)
+        return self._disk.waiting(self.process, self._timeout, do)
+
+    def _write(self, statement: str) -> None:
+        if not self.process.alive:
+            raise Killed
+        if statement.startswith(_WRITES):
+            try:
+                self._disk.writes(Path())
+            except OSError as error:
+                raise sqlite3.OperationalError(error.strerror) from None
 
     def close(self) -> None:
         """Close it."""
         if self.process.alive:
             self.connection.close()
+            self._disk.closed(self)
 
 
 class SimulatedNoise(Noise):
@@ -191,7 +287,6 @@ class SimulatedWorld(World):
         self,
         schedule: TurnSchedule,
         network: SimulatedNetwork,
-        disk: SimulatedDisk,
         rank: int,
         seed: str,
         boots: int = 0,
@@ -203,7 +298,6 @@ class SimulatedWorld(World):
         self.process: Process = None  # type: ignore[assignment]
         self.folder = Path()
         """Where temporary files may be."""
-        self.disk: SimulatedDisk = disk
         self.wall_ahead = 0.0
         """Seconds by which the clock on the wall is wrong."""
         self.slow_arms = 0.0

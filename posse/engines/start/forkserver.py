@@ -298,7 +298,7 @@ def local_agent(
     journal = None
     if crew.journals:  # not synchronous: a loss of power ends the coordinator, too
         path = journal_of(crew.journals, rank)
-        journal = Journal(path, f"agent {rank}", synchronous=False, disk=world.disk)
+        journal = Journal(path, f"agent {rank}", synchronous=False)
     return AgentProcess(
         context,
         selector,

@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args
 import msgspec
 
 from posse.engines.simulated.cluster import WAIT, SimulatedCluster
+from posse.engines.simulated.machine import BROKEN, FULL
 from posse.errors import InputError
 from posse.gates import databases, files
 from posse.plan import Plan, prepare
@@ -672,10 +673,10 @@ class Nemesis:
             self._cluster.start(mate)
 
     def _disk_full(self, fault: InjectedFault) -> Callable[[], None]:
-        return self._disks(fault, "database or disk is full")
+        return self._disks(fault, FULL)
 
     def _disk_error(self, fault: InjectedFault) -> Callable[[], None]:
-        return self._disks(fault, "disk I/O error")
+        return self._disks(fault, BROKEN)
 
     def _slow_disk(self, fault: InjectedFault) -> Callable[[], None]:
         return self._disks(fault, slow=fault.amount)
