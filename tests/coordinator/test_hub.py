@@ -263,6 +263,7 @@ def test_no_more_than_a_bound_waits_for_who_accepts_no_connections(
         return 0
 
     monkeypatch.setattr(hub._router, "reply", reply)
+    monkeypatch.setattr(hub.lobby, "are_neighbours", lambda one, other: True)
     line = Line(0, Session(), lambda data, flags=0: asked.append(sent[0]), hub._interceptor)
     away = Member(0, b"0", b"", FORWARDED, True, 7, 0.0, line=line)
     hub.lobby.roster.members[0] = away
