@@ -74,9 +74,9 @@ class Member:
     reconnections use up the permitted rate. `line` is the coordinator's end of the link, `host`
     the address from which it joined, `syncs` how often it asked for the time, `pid` its process if
     it was started here, else 0. `ended`: its process is gone, `quit`: it ended its own part; nobody
-    waits for its goodbye. `received`: bytes taken from it, `unread`: forwarded to it since. `starts`:
-    how often it was restarted. `moved`: its inbox may not be where its neighbours were told. `key`:
-    the public key with which it joined.
+    waits for its goodbye. `received`: bytes taken from it, `unread`: forwarded to it since.
+    `starts`: how often it was restarted. `moved`: its inbox may not be where its neighbours were
+    told. `key`: the public key with which it joined.
 
     Above 20 attributes: each is what one question about an agent is answered by.
     """

@@ -57,7 +57,11 @@ def test_all_that_is_written_is_asked_for(disk: Noting, tmp_path: Path) -> None:
     assert files.read(tmp_path / "log") == b"wholeto"
     databases.connect(tmp_path / "ledger", 0.0).close()
     databases.remove(tmp_path / "ledger")
-    asked = ["write text"] * 2 + ["add log"] * 2 + ["open ledger", *(f"remove ledger{part}" for part in ("", "-wal", "-shm"))]
+    asked = (
+        ["write text"] * 2
+        + ["add log"] * 2
+        + ["open ledger", *(f"remove ledger{part}" for part in ("", "-wal", "-shm"))]
+    )
     assert disk.asked == asked
 
 
