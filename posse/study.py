@@ -25,7 +25,7 @@ from posse.errors import InputError
 from posse.gates import files
 from posse.measure.confidence import Mean, mean_of
 from posse.plan import Source, changed
-from posse.report import read as folders
+from posse.reading import folder as folders
 from posse.results.measures import MEASURES
 from posse.results.notebook import as_frame
 from posse.results.result import Result

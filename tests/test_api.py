@@ -12,7 +12,7 @@ import pytest
 
 import posse
 from posse.errors import InputError
-from posse.report.read import find
+from posse.reading.folder import find
 from tests.support.cluster import SPEC
 from tests.support.runs import assert_same_run, printed
 

@@ -46,6 +46,8 @@ what every whole run goes through: tests/runs/test_golden.py
 what experiments are made of, each of which is run: tests/papers/test_conduct.py
     papers/posse_papers: experiment looks noise outcome record repetitions sample statements steps
     posse/testing: small
+what the page of an audit reads: tests/report/test_audit.py
+    posse/reading: audited
 parts of a page, which is read as a whole: tests/report/test_report.py
     posse/report: answers comparison delay differences network page privacy regret
     posse/report: run_page traffic
@@ -69,7 +71,7 @@ a mesh's two kinds of links, held to the same: tests/wire/test_links.py
 what posse verify reads: tests/cli/test_verify.py
     posse/results: vouched
 and of a run over sockets: tests/field/test_orders.py
-    posse/report: orders
+    posse/reading: orders
 both ends over a fake link: tests/systems/li2022/test_shared_server.py
     systems/posse_systems/li2022: shared_agent
 what codecs carry: tests/protocol/test_wire.py

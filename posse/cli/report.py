@@ -64,17 +64,19 @@ def report(
 
 
 def _one(directory: Path, reader: str | None, audit: Path | None, *, trust: bool) -> "Page":
-    from posse.report import audit as audited
-    from posse.report import board, comparison, read, run_page
+    from posse.reading import audited
+    from posse.reading import folder as folders
+    from posse.report import board, comparison, run_page
+    from posse.report.audit import audit_page
 
     if audited.is_audit(directory):
-        return audited.audit_page(directory)
-    all_series = read.find(directory, trust=trust)
-    if reader == "board" and read.is_run(directory):
+        return audit_page(directory)
+    all_series = folders.find(directory, trust=trust)
+    if reader == "board" and folders.is_run(directory):
         return board.board_page(all_series[0], audit)
     if reader == "board":
         raise InputError(f"{directory} holds several runs; a board signs one")
-    if read.is_run(directory):
+    if folders.is_run(directory):
         return run_page.run_page(all_series[0])
     _say_what_is_passed_over(directory)
     name = directory.resolve().name
@@ -98,13 +100,13 @@ def _write(made: "Page", kind: _Format, out: Path | None, default: Path) -> None
 
 def _say_what_is_passed_over(directory: Path) -> None:
     """Name the folders in a folder of runs that hold runs of their own, such as sweeps."""
-    from posse.report import read
+    from posse.reading import folder as folders
 
     inner = [child for child in sorted(directory.iterdir()) if child.is_dir()]
     passed = [
         folder
         for folder in inner
-        if not read.is_run(folder) and any(map(read.is_run, folder.iterdir()))
+        if not folders.is_run(folder) and any(map(folders.is_run, folder.iterdir()))
     ]
     if passed:
         names = listed([folder.name for folder in passed])
@@ -112,9 +114,10 @@ def _say_what_is_passed_over(directory: Path) -> None:
 
 
 def _compared(directories: Sequence[Path], *, trust: bool) -> "Page":
-    from posse.report import comparison, differences, read
+    from posse.reading import folder as folders
+    from posse.report import comparison, differences
 
-    all_series = [one for directory in directories for one in read.find(directory, trust=trust)]
+    all_series = [one for directory in directories for one in folders.find(directory, trust=trust)]
     places = Counter(series.path.resolve() for series in all_series)
     if twice := [path for path, times in places.items() if times > 1]:
         raise InputError(f"{twice[0]} is named twice; name each run once")

@@ -45,7 +45,7 @@ class ServedPage:
     """Serves the page of `folder` at `address`, [HOST]:PORT, until it is left.
 
     `url` is the whole address. At the end readers have `farewell` seconds to ask for the last page.
-    `PosseError` if the port is taken; it names `option`. `trust` as in `posse.report.read.read`.
+    `PosseError` if the port is taken; it names `option`. `trust` as in `posse.reading.folder.read`.
     """
 
     def __init__(
@@ -138,10 +138,11 @@ def draw(folder: Path, trust: bool = False) -> str:
 
     With `trust` the code of their system is imported.
     """
-    from posse.report import read, run_page
+    from posse.reading import folder as folders
+    from posse.report import run_page
 
     try:
-        return run_page.run_page(read.read(folder, trust=trust)).html()
+        return run_page.run_page(folders.read(folder, trust=trust)).html()
     except PosseError as error:
         return _sentence(str(error))
 

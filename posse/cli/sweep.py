@@ -149,7 +149,7 @@ _ONCE = ("n", "answer", "status")
 
 
 def _show(results: list[PointResult], sweep: SweepDirectory) -> None:
-    from posse.report import read
+    from posse.reading import folder as folders
     from posse.report.differences import names
     from posse.report.headline import several
 
@@ -183,7 +183,7 @@ def _show(results: list[PointResult], sweep: SweepDirectory) -> None:
             "in all rows: " + "; ".join(f"{columns[place]} {rows[0][place]}" for place in same),
             highlight=False,
         )
-    series = read.find(sweep.folder)
+    series = folders.find(sweep.folder)
     verdict = several(series, names(series)).verdict
     to.print(verdict.line, highlight=False)
     message = f"written to {sweep.folder}; posse report {sweep.folder} draws it"

@@ -9,8 +9,8 @@ from cyclopts import Parameter
 from posse.errors import RunFailed
 from posse.measure.numbers import counted, named
 from posse.protocol.machine import COORDINATOR, Variant
-from posse.report.orders import NAME, chains_in, compared, faults, of_run
-from posse.report.read import Series, read
+from posse.reading.folder import Series, read
+from posse.reading.orders import NAME, chains_in, compared, faults, of_run
 from posse.results.record import RunRecord
 from posse.results.vouched import KIND, Signed, last_word, signed_by
 from posse.security.keys import signers_of

@@ -21,16 +21,11 @@ from posse.plan import Plan
 from posse.protocol.arrays import FloatArray
 from posse.protocol.control import TO_AGENT, TO_COORDINATOR, TO_LABS_COORDINATOR
 from posse.protocol.message import kind_name
-from posse.results.figures import Figure, Style, Values
+from posse.results.figures import POINTS, Figure, Pairs, Style, Values
 from posse.results.record import Detail, RunRecord
 from posse.spec.topology import PythonTopology
 from posse.system.bounds import Bound
 from posse.system.record import System
-
-Pairs = list[tuple[float, float]]
-
-POINTS = 200
-"""Points per drawn curve."""
 
 _MOST_BOUNDS = 20
 """Runs over whose instances a bound is averaged; the first."""

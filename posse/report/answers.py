@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from posse.reading.folder import Series
 from posse.report.drawing import COLOUR, Chart, canvas, large_numbers, to_svg
 from posse.report.page import MOST_ROWS, Cell, Section, some, table
-from posse.report.read import Series
 from posse.results.words import NO_DEVIATION, NO_MEAN_SENT
-from posse.system.bounds import MeansUnknownError, run_means
 
 _COLUMNS = {
     "arm": "",
@@ -71,14 +70,9 @@ def section(series: Series) -> Section:
 
 def arm_means(series: Series) -> list[float] | None:
     """The arms' means, averaged over agents, where they are known and all runs have the same."""
-    if series.drawn_anew:
-        return None
-    try:
-        # the average of equal numbers differs from them in the last digit
-        means: list[float] = run_means(series.spec, series.runs[0].run).round(12).tolist()
-    except MeansUnknownError:
-        return None
-    return means
+    means = None if series.drawn_anew else series.means(series.runs[0].run)
+    # the average of equal numbers differs from them in the last digit
+    return None if means is None else list(means.round(12))
 
 
 def _pulls_per_arm(series: Series, means: list[float] | None) -> Chart | None:
@@ -89,7 +83,8 @@ def _pulls_per_arm(series: Series, means: list[float] | None) -> Chart | None:
     counts, anew = [np.array(run.pulls_per_arm) for run in pulled], series.drawn_anew
     best_first = ", the best first" * anew
     if anew:  # the arm of an index is another one in each run
-        order = [np.argsort(-run_means(series.spec, run.run), kind="stable") for run in pulled]
+        means_of = [series.means(run.run) for run in pulled]
+        order = [np.argsort(-m, kind="stable") for m in means_of if m is not None]
         counts = [count[places] for count, places in zip(counts, order, strict=True)]
     mean = np.mean(counts, axis=0)
     answers = Counter(r.best_arm for r in series.runs if r.best_arm is not None)

@@ -1,20 +1,14 @@
 """The page to sign: what a board must know of runs before it puts its name below, on one A4."""
 
-from hashlib import sha256
 from pathlib import Path
 
 from posse import __version__
-from posse.arms.csv import CsvArms
-from posse.durable import lifetime
-from posse.durable.directory import RESULT, SPECIFICATION
-from posse.durable.made_by import our_code
-from posse.errors import InputError
-from posse.gates import files
 from posse.measure.numbers import capital, counted, listed
 from posse.protocol.message import Plane
-from posse.report import audit, privacy
+from posse.reading import audited as audits
+from posse.reading.folder import Series
+from posse.report import privacy
 from posse.report.page import Page, Section
-from posse.report.read import Series
 from posse.results.verdict import alerts
 
 _SIGN = "." * 60
@@ -38,7 +32,7 @@ def board_page(series: Series, audited: Path | None = None) -> Page:
         Section(id="persons", title="What a person is charged", terms=_charged(series, terms)),
         Section(id="open", title="What is not covered", text=[_uncovered(terms)]),
         Section(id="audit", title="What an audit found", text=[_audited(audited)]),
-        Section(id="hashes", title="What was run", terms=_hashes(series.path)),
+        Section(id="hashes", title="What was run", terms=_hashes(series)),
         Section(
             id="sign",
             title="Signed",
@@ -83,15 +77,7 @@ def _told(kind: str, reveals: str) -> str:
 def _charged(series: Series, terms: dict[str, str]) -> list[tuple[str, str]]:
     """The ε of a person over all runs, by each ledger that is on this machine."""
     spec = series.spec
-    absent: list[int] = []
-    found: list[tuple[int, lifetime.Lifetime]] = []
-    if isinstance(spec.arms, CsvArms):
-        for rank in range(spec.agents.count):
-            log = Path(spec.base) / spec.arms.path.replace("{rank}", str(rank))
-            try:
-                found.append((rank, lifetime.read(log)))
-            except InputError:
-                absent.append(rank)
+    found, absent = series.ledgers()
     found.sort(key=lambda one: -one[1].epsilon)
     charged = [(f"Agent {rank}, all runs", f"{book.says}.") for rank, book in found[:_FEW]]
     if more := found[_FEW:]:
@@ -119,7 +105,7 @@ def _audited(folder: Path | None) -> str:
     """The audit's verdict and its power, in its own words."""
     if folder is None:
         return "No audit is beside this page: posse audit RUN.toml makes one, --audit DIR adds it."
-    document = audit.read(folder)
+    document = audits.read(folder)
     line = document.verdict_line
     rows = [
         f"{capital(label)}: {said.rstrip('.')}."
@@ -133,10 +119,6 @@ def _audited(folder: Path | None) -> str:
 _AUDITED = ("claim", "guessed", "found", "power")
 
 
-def _hashes(folder: Path) -> list[tuple[str, str]]:
-    """SHA-256 of the run file, of the result and of the code."""
-    hashed = []
-    for name in (SPECIFICATION, RESULT):
-        if (folder / name).is_file():
-            hashed.append((name, sha256(files.read(folder / name)).hexdigest()))
-    return [*hashed, (f"Code of posse {__version__}, which drew this page", our_code())]
+def _hashes(series: Series) -> list[tuple[str, str]]:
+    *files, (_, code) = series.hashes()
+    return [*files, (f"Code of posse {__version__}, which drew this page", code)]

@@ -8,8 +8,9 @@ import numpy as np
 
 from posse.measure.confidence import FEWEST, mean_interval, mean_of
 from posse.measure.numbers import capital, number, short, with_interval
+from posse.reading.folder import Series
 from posse.report import privacy
-from posse.report.differences import CHANCE, apart, brief, keys_of, names, ordered, together, varied
+from posse.report.differences import CHANCE, apart, brief, names, ordered, together, varied
 from posse.report.drawing import FEWEST_JOINED, Chart, bars, canvas, large_numbers, points, to_svg
 from posse.report.headline import Ranks, Several, several
 from posse.report.page import (
@@ -22,7 +23,6 @@ from posse.report.page import (
     some,
     table,
 )
-from posse.report.read import Series
 from posse.report.regret import regret
 from posse.results.measures import (
     DATA_BYTES,
@@ -164,7 +164,7 @@ def _overview(
     """All numbers in a table: what differs, and the means of what was measured."""
     counts = {len(s.runs) for s in series if s.runs}
     n = counts.pop() if len(counts) == 1 else 0
-    tables = [keys_of(s) for s in series]
+    tables = [s.keys for s in series]
     columns: list[tuple[str, list[Any]]] = [
         ("system", [s.spec.system for s in series]),
         *(
@@ -248,7 +248,7 @@ def _answers(series: Series) -> str:
 
 def _numeric_axis(series: list[Series], keys: list[str]) -> str | None:
     """The number in which the series differ most often; None if none has a value in all of them."""
-    values_of = {key: [keys_of(s).get(key) for s in series] for key in keys if key not in CHANCE}
+    values_of = {key: [s.keys.get(key) for s in series] for key in keys if key not in CHANCE}
     numeric = [
         key
         for key, values in values_of.items()
@@ -274,7 +274,7 @@ def _against(
     for s, line in zip(series, apart(series, axis), strict=True):
         values = s.values(measure.read)
         if values:
-            lines.setdefault(line, []).append((float(keys_of(s)[axis]), *mean_interval(values)))
+            lines.setdefault(line, []).append((float(s.keys[axis]), *mean_interval(values)))
     if not lines:
         return None
     rows = [(line, *point) for line, means in lines.items() for point in sorted(means)]

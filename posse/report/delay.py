@@ -6,9 +6,9 @@ import numpy as np
 
 from posse.measure.numbers import capital, counted, number
 from posse.protocol.machine import peer_name
+from posse.reading.folder import Series
 from posse.report.drawing import COLOUR, Chart, canvas, to_svg
 from posse.report.page import MOST_ROWS, Section, Table, some, table
-from posse.report.read import Series
 from posse.results.delays import Delays, delays
 from posse.results.record import Delay
 

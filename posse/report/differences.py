@@ -7,8 +7,7 @@ from typing import Any
 import msgspec
 
 from posse.errors import InputError
-from posse.report.read import Series
-from posse.spec.fingerprint import flat
+from posse.reading.folder import Series
 
 CHANCE = ("seed", "repeat")
 """Keys in which series may differ without being of another kind."""
@@ -38,14 +37,9 @@ def brief(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
-def keys_of(series: Series) -> dict[str, Any]:
-    """All keys of a series; those that were swept also where its system has no place for them."""
-    return flat(msgspec.to_builtins(series.spec)) | flat(series.at)
-
-
 def varied(series: list[Series]) -> list[str]:
     """The keys in which the series differ; where they were run from is none of them."""
-    tables = [keys_of(s) for s in series]
+    tables = [s.keys for s in series]
     names = sorted({name for table_ in tables for name in table_})
     return [
         name
@@ -87,7 +81,7 @@ def together(labels: Sequence[str]) -> str:
 
 def apart(series: list[Series], axis: str | None = None) -> list[str]:
     """What sets each apart but chance and an axis: its system, and what else differs in that."""
-    tables = [keys_of(s) for s in series]
+    tables = [s.keys for s in series]
     keys = [key for key in varied(series) if key not in ("system", axis, *CHANCE)]
     called = _systems({table["system"] for table in tables})
     labels = []

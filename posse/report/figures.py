@@ -6,8 +6,8 @@ from collections.abc import Callable
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from posse.durable.shown import Pairs
 from posse.errors import PosseError
+from posse.reading.folder import Series
 from posse.report.drawing import (
     COLOUR,
     Chart,
@@ -19,9 +19,8 @@ from posse.report.drawing import (
     to_svg,
 )
 from posse.report.page import Section, some
-from posse.report.read import Series
 from posse.report.regret import mean_curve, of_runs, regret
-from posse.results.figures import Figure, Style, Values
+from posse.results.figures import Figure, Pairs, Style, Values
 from posse.results.record import RunRecord
 
 _MOST_ROWS = 30

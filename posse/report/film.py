@@ -11,17 +11,13 @@ from itertools import islice
 
 from markupsafe import Markup
 
-from posse.durable import frames
-from posse.durable.frames import COORDINATOR, Frame
 from posse.errors import InputError
+from posse.protocol.machine import COORDINATOR
+from posse.reading.folder import Frame, Series
 from posse.report.drawing import thin
 from posse.report.page import Film, Section
 from posse.report.picture import Band, Mark, arrows_of, picture
-from posse.report.read import Series
 from posse.results.record import RunRecord
-
-FRAMES = "frames"
-"""The capture's name in the folder of a run."""
 
 MOST_FRAMES = 600
 """Frames in a film: with what is shown where one points at them, less than 400 kB."""
@@ -41,13 +37,13 @@ _PLANES = ("data", "world", "control", "session", "unknown")
 
 def section(series: Series) -> Section | None:
     """The film of the first run; None where no frames lie beside it, or it is under way."""
-    path = series.path / FRAMES
-    if not path.is_file() or series.live is not None:
+    captured = series.frames()
+    if captured is None:
         return None
     run = series.runs[0]
     made = Section(id="film", title="Film")
     try:
-        every = list(islice(frames.read(path), MOST_READ))
+        every = list(islice(captured, MOST_READ))
     except InputError as error:
         made.text = [f"{error}."]
         return made
@@ -55,7 +51,7 @@ def section(series: Series) -> Section | None:
     faults = sorted({gone.since for gone in run.missing})[:MOST_FAULTS]
     shown, left_out, gaps = choose(of_run, faults)
     if not shown:
-        made.text = [f"{path.name} has no frames of run {run.run}."]
+        made.text = [f"The capture has no frames of run {run.run}."]
         return made
     if len(every) == MOST_READ:
         left_out.append(f"all after the first {MOST_READ:,} of the capture")

@@ -9,9 +9,9 @@ from scipy.special import stdtrit
 
 from posse.measure.confidence import FEWEST, mean_ci
 from posse.measure.numbers import average, capital, counted, listed, number
-from posse.report.differences import keys_of, label_of, together, varied
+from posse.reading.folder import Series
+from posse.report.differences import label_of, together, varied
 from posse.report.differences import names as names_of
-from posse.report.read import Series
 from posse.results.measures import REGRET, REWARDS, ROUNDS, Measure
 from posse.results.verdict import VerdictLine, verdict_line
 
@@ -183,7 +183,7 @@ def _over_problems(
     """Which is the best of each problem; where each problem has one series, how it changes."""
     groups: dict[str, list[int]] = {}
     for n in sorted(range(len(series)), key=lambda n: _numbers(series[n], keys)):
-        values = [label_of(key, keys_of(series[n]).get(key)) for key in keys]
+        values = [label_of(key, series[n].keys.get(key)) for key in keys]
         groups.setdefault(", ".join(values), []).append(n)
     ranks = [_rank(series, places, name, measure, sign) for name, places in groups.items()]
     if all(len(places) == 1 for places in groups.values()):
@@ -208,7 +208,7 @@ def _at(problems: list[str]) -> str:
 
 def _numbers(series: Series, keys: list[str]) -> list[float]:
     """What orders problems: their values that are numbers; others stay in their order."""
-    values = [keys_of(series).get(key) for key in keys]
+    values = [series.keys.get(key) for key in keys]
     return [value if isinstance(value, int | float) else 0.0 for value in values]
 
 

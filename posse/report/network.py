@@ -8,10 +8,10 @@ import msgspec
 from posse.measure.numbers import by_name, capital, counted, named, number
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.message import Plane
+from posse.reading.folder import Series
 from posse.report import graph
 from posse.report.drawing import COLOUR, Chart, canvas, to_svg
 from posse.report.page import Section
-from posse.report.read import Series
 
 
 def section(series: Series) -> Section | None:

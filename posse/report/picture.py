@@ -11,8 +11,9 @@ from dataclasses import dataclass
 from html import escape
 from itertools import pairwise
 
-from posse.durable.frames import COORDINATOR, Frame
 from posse.gates.shown import printable
+from posse.protocol.machine import COORDINATOR
+from posse.reading.folder import Frame
 
 _ROW, _TOP, _SIDE = 18, 46, 120
 _WIDEST, _NARROWEST, _ALL = 130, 54, 900

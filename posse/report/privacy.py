@@ -5,9 +5,9 @@ from statistics import median
 
 from posse.measure.numbers import capital
 from posse.protocol.privacy import Guarantee, Promise, format_cost
+from posse.reading.folder import Series
 from posse.report.drawing import COLOUR, Chart, canvas, to_svg
 from posse.report.page import Section, some
-from posse.report.read import Series
 from posse.results.record import ILLUSTRATES, Privacy
 
 _MECHANISMS = {

@@ -6,13 +6,10 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from posse.durable.shown import POINTS, mean_bound
-from posse.errors import PosseError
-from posse.gates.code import Imports, trusting
 from posse.measure.confidence import FEWEST, interval
 from posse.measure.numbers import capital, short
-from posse.plan import prepare
 from posse.protocol.arrays import FloatArray
+from posse.reading.folder import Bound, Series
 from posse.report.differences import ordered, together
 from posse.report.drawing import (
     COLOUR,
@@ -24,8 +21,7 @@ from posse.report.drawing import (
     thin,
     to_svg,
 )
-from posse.report.read import Series
-from posse.system.bounds import Bound
+from posse.results.figures import POINTS
 
 FAR = 3.0
 """A bound beyond this many times what was measured is told, not drawn: all figures of regret have
@@ -81,7 +77,7 @@ def regret(all_series: list[Series], names: Sequence[str] = ("measured",)) -> Ch
                 for point in zip(times, mean, *ends, strict=True)
             ]
         remark = ""
-        if len(shown) == 1 and (bound := _bound(shown[0][0])) is not None:
+        if len(shown) == 1 and (bound := shown[0][0].bound) is not None:
             remark, promised = _draw_bound(axes, bound, times, mean)
             rows = promised + rows
         axes.set(xlabel=f"time ({' or '.join(sorted(units))})", ylabel="cumulative regret")
@@ -136,17 +132,6 @@ def _draw_bound(
                 "longest run, too far to draw."
             )
     return " ".join([*words, bound.note]), rows
-
-
-def _bound(series: Series) -> Bound | None:
-    """The bound of the series, averaged over its runs where each has its own instance."""
-    if series.bound is not None:
-        return series.bound
-    try:
-        with trusting(Imports.ALL if series.trust else Imports.NOTHING):
-            return mean_bound(prepare(series.spec), series.runs)
-    except PosseError:
-        return None  # a file of arms, or of a graph, that is no longer there, or code not trusted
 
 
 def of_runs(least: int, most: int | None = None) -> str:

@@ -5,10 +5,9 @@ from typing import Any
 
 from posse.measure.confidence import FEWEST, mean_of, wilson
 from posse.measure.numbers import capital, counted, number, short, with_interval
-from posse.operate.live import STALE
+from posse.reading.folder import STALE, Series
 from posse.report import answers, delay, figures, film, network, privacy, traffic, under_way
 from posse.report.page import MOST_ROWS, Page, Section, Tile, table
-from posse.report.read import Series
 from posse.results.measures import MEASURES, RIGHT, TOTALS, Measure
 from posse.results.record import RunRecord
 from posse.results.verdict import VerdictLine, alerts

@@ -5,9 +5,9 @@ import msgspec
 from posse.measure.numbers import average, short
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.message import Plane
+from posse.reading.folder import Series
 from posse.report.drawing import COLOUR, Chart, canvas, large_numbers, note, to_svg
 from posse.report.page import MOST_ROWS, Section, some, table
-from posse.report.read import Series
 from posse.results.measures import DATA_MESSAGES
 from posse.results.record import RunRecord
 

@@ -3,11 +3,10 @@
 from dataclasses import replace
 
 from posse.measure.numbers import capital, named, number
-from posse.operate.live import LATE, LiveState
+from posse.reading.folder import LATE, LiveState, Series
 from posse.report import figures, graph
 from posse.report.drawing import COLOUR, Chart, canvas, to_svg
 from posse.report.page import Section, some
-from posse.report.read import Series
 from posse.results.record import RunRecord
 
 

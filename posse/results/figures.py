@@ -9,6 +9,11 @@ from posse.results.record import RunRecord
 
 Style = Literal["line", "steps", "points", "bars"]
 
+POINTS = 200
+"""Points per drawn curve."""
+
+Pairs = list[tuple[float, float]]
+
 Values = Callable[[RunRecord, int], Sequence[tuple[float, float]]]
 """Gives (x, y) for a run and the number of its arms; no values, no figure.
 

@@ -22,7 +22,7 @@ from posse.durable.sweep import SWEEP
 from posse.errors import InputError
 from posse.gates import files
 from posse.hosts.status import LIVE
-from posse.report import read
+from posse.reading import folder as folders
 from posse.report.audit import audit_page
 from tests.cli.conftest import Posse
 
@@ -258,7 +258,7 @@ def test_of_results_too_nothing_but_regular_files_is_opened(posse: Posse) -> Non
         sent.unlink(missing_ok=True)
         os.mkfifo(sent)
         with suppress(InputError):
-            for series in read.find(Path("sent")):
+            for series in folders.find(Path("sent")):
                 series.links()
             audit_page(Path("sent"))
         shutil.rmtree("sent")
@@ -270,4 +270,4 @@ def test_of_results_too_no_file_is_read_that_is_too_large(name: str, posse: Poss
     posse("run", "run.toml", "--engine", "memory", "--out", "out", "--quiet")
     os.truncate(Path("out", name), 1 << 40)
     with pytest.raises(InputError, match=f"{name} cannot be read: it has 1,099,511,627,776 bytes"):
-        read.read(Path("out")).links()
+        folders.read(Path("out")).links()

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from posse.cli import sweep
-from posse.report.read import read
+from posse.reading.folder import read
 from tests.cli.conftest import Posse
 from tests.support import halting
 from tests.support.dask import dask_cluster

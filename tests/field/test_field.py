@@ -22,7 +22,8 @@ from posse.protocol.errors import LocalProtocolError
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.message import kind_name
 from posse.protocol.wire import encode
-from posse.report import read, run_page
+from posse.reading import folder as folders
+from posse.report import run_page
 from posse.results.record import RunRecord
 from posse_systems.rio2023.messages import Vote
 from tests.support.field import documented, kinds
@@ -319,7 +320,7 @@ def test_what_a_result_of_the_field_says_and_its_page_show_no_seed(
     assert "seed" not in repr(result)
     folder = tmp_path / "result"
     RunDirectory(folder, plan).open().complete(result)
-    page = run_page.run_page(read.read(folder))
+    page = run_page.run_page(folders.read(folder))
     assert "seed" not in page.kicker
     (table,) = next(one for one in page.sections if one.id == "runs").tables
     assert table.header[:2] == ["run", "status"]

@@ -17,7 +17,7 @@ from posse.plan import prepare
 from posse.protocol import control
 from posse.protocol.errors import ProtocolError
 from posse.protocol.wire import Codec, kind_of, read_header
-from posse.report import read as results
+from posse.reading import folder as results
 from posse.security import keys
 from posse.spec import runfile
 from posse.wire.session import Session, SessionBroken, is_numbered
@@ -28,7 +28,7 @@ from tests.support.blocks import ROOT
 REFUSALS = (PosseError, ProtocolError, NotPlain, SessionBroken)
 
 CORPUS = Path(__file__).parent / "corpus"
-BEFORE = ROOT / "tests/report/before"
+BEFORE = ROOT / "tests/reading/before"
 """A folder of results."""
 
 Read = Callable[[Path, bytes], object]

@@ -60,7 +60,7 @@ EXEMPT = {
     "posse/testing/plugin.py": ({CODE}, "in the user's own tests their folder is theirs"),
     "posse/cli/main.py": ({PACKAGES}, "verbs of installed packages"),
     "posse/importing.py": ({TABLES}, "makes reward logs of tables"),
-    "posse/report/read.py": ({TABLES}, "posse's own tables"),
+    "posse/reading/folder.py": ({TABLES}, "posse's own tables"),
     "posse/progress.py": ({TERMINAL}, "in a notebook, posse's own words"),
     "posse/results/document.py": ({TERMINAL}, "prints the schema of results"),
     "posse/__main__.py": ({TERMINAL}, "one sentence, before there is anything else"),

@@ -14,8 +14,8 @@ from posse.cli import main as cli
 from posse.durable.directory import RunDirectory
 from posse.durable.lifetime import read as ledger_of
 from posse.plan import prepare
+from posse.reading.folder import read
 from posse.report.board import board_page
-from posse.report.read import read
 from tests.support.browser import CHROMIUM, Browser
 
 

@@ -12,7 +12,8 @@ from posse import api
 from posse.durable.directory import RunDirectory
 from posse.errors import PosseError
 from posse.plan import prepare
-from posse.report import figures, read
+from posse.reading import folder as folders
+from posse.report import figures
 from posse.report.drawing import Chart
 from posse.results.figures import Figure
 from posse.results.record import RunRecord
@@ -22,7 +23,7 @@ from tests.support import field as support
 ARMS = [0.9, 0.8, 0.7, 0.6, 0.5, 0.1]
 
 
-def series(folder: Path, system: str, **changes: Any) -> read.Series:
+def series(folder: Path, system: str, **changes: Any) -> folders.Series:
     raw: dict[str, Any] = {
         "system": system,
         "seed": 5,
@@ -34,10 +35,10 @@ def series(folder: Path, system: str, **changes: Any) -> read.Series:
     }
     plan = prepare(raw)
     RunDirectory(folder, plan).open().complete(api.run(plan))
-    return read.read(folder)
+    return folders.read(folder)
 
 
-def charts_of(made: read.Series) -> dict[str, Chart]:
+def charts_of(made: folders.Series) -> dict[str, Chart]:
     """Its figures by name."""
     found = figures.section(made)
     assert found is not None
@@ -77,7 +78,7 @@ def test_rewards_of_all_users_end_where_the_run_says(tmp_path: Path) -> None:
     assert charts_of(made)["rewards"].rows[-1][1] == pytest.approx(detail.rewards[-1][1])
 
 
-def declared(made: read.Series, **changes: Any) -> read.Series:
+def declared(made: folders.Series, **changes: Any) -> folders.Series:
     """The series, whose system declares this one figure."""
     assert made.system is not None
     figure = Figure(**{"name": "x", "title": "X", "y": "y", **changes})

@@ -8,7 +8,8 @@ import pytest
 
 from posse.cli import main as cli
 from posse.durable.frames import Frame
-from posse.report import film, read
+from posse.reading import folder as folders
+from posse.report import film
 from posse.report.page import Section
 from posse.results.record import Absence, RunRecord
 from tests.report.test_report import make
@@ -18,7 +19,7 @@ from tests.support.browser import CHROMIUM, Browser
 def _capture(made: Path, *more: str) -> None:
     """The frames of the same seed, into the folder of its run."""
     words = ["run", str(made / "spec.toml"), "--out", str(made.parent / "again"), *more]
-    assert cli.main([*words, "--capture", str(made / film.FRAMES)]) == 0
+    assert cli.main([*words, "--capture", str(made / folders.FRAMES)]) == 0
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +31,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _film(folder: Path) -> Section:
-    made = film.section(read.read(folder))
+    made = film.section(folders.read(folder))
     assert made is not None
     return made
 
@@ -39,7 +40,7 @@ def test_each_frame_of_the_first_run_is_an_arrow_that_says_its_fields_by_name(fo
     made = _film(folder)
     assert made.film is not None
     assert made.text[-1] == "Nothing is left out."
-    (run, *_), svg = read.read(folder).runs, made.film.svg
+    (run, *_), svg = folders.read(folder).runs, made.film.svg
     traffic = run.communication
     assert svg.count('class="r data"') == traffic.data.messages
     assert [plane.split()[0] for plane in made.film.planes] == ["data", "control"]
@@ -51,7 +52,7 @@ def test_regret_and_arms_left_end_as_the_result_says(folder: Path) -> None:
     made = _film(folder)
     assert made.film is not None
     data = json.loads(made.film.data)
-    run = read.read(folder).runs[0]
+    run = folders.read(folder).runs[0]
     regret, left = data["curves"]
     assert (regret[0], regret[2][-1][1]) == ("regret", pytest.approx(run.regret))
     assert (left[0], left[1], left[2][-1][1]) == ("arms left", True, 1)
@@ -59,7 +60,7 @@ def test_regret_and_arms_left_end_as_the_result_says(folder: Path) -> None:
 
 
 def test_without_a_capture_there_is_no_film(tmp_path: Path) -> None:
-    assert film.section(read.read(make(tmp_path / "run", repeat=1))) is None
+    assert film.section(folders.read(make(tmp_path / "run", repeat=1))) is None
 
 
 def test_a_capture_of_another_run_or_no_capture_is_said(tmp_path: Path) -> None:
@@ -68,7 +69,7 @@ def test_a_capture_of_another_run_or_no_capture_is_said(tmp_path: Path) -> None:
     doubt = _film(made).text[0]
     assert doubt.startswith("The capture has ")
     assert doubt.endswith("it is of another run, of one process, or was cut.")
-    (made / film.FRAMES).write_bytes(b"none")
+    (made / folders.FRAMES).write_bytes(b"none")
     assert "is not a capture" in _film(made).text[0]
 
 
@@ -103,7 +104,7 @@ def test_of_a_long_run_what_is_about_a_fault_is_kept_too() -> None:
 
 
 def test_its_size_is_bounded_whatever_was_sent(folder: Path) -> None:
-    series = read.read(folder)
+    series = folders.read(folder)
     shown, _, gaps = film.choose(_frames(5_000, 16))
     drawn = film.draw(series, series.runs[0], shown, gaps)
     assert len(drawn.svg) + len(drawn.data) < 400_000

@@ -7,9 +7,9 @@ import msgspec
 import pytest
 
 from posse.plan import prepare
+from posse.reading.folder import Series
 from posse.report.differences import names, together
 from posse.report.headline import several
-from posse.report.read import Series
 from posse.results.record import NetworkFacts, RunRecord
 
 

@@ -21,6 +21,7 @@ from posse.protocol.control import LinkCount
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.message import Plane
 from posse.protocol.privacy import Claim, OneReward
+from posse.reading import folder as folders
 from posse.report import (
     answers,
     comparison,
@@ -29,7 +30,6 @@ from posse.report import (
     figures,
     network,
     privacy,
-    read,
     run_page,
 )
 from posse.report.drawing import canvas, large_numbers, to_svg
@@ -81,7 +81,7 @@ def test_mean_curve_holds_the_last_value():
 
 
 def test_links_are_added_up_over_runs_and_shown_of_one(run_directory):
-    series = read.read(run_directory)
+    series = folders.read(run_directory)
     data = [link for link in series.links() if link.plane == Plane.DATA]
     runs = json.loads((run_directory / "result.json").read_text())["runs"]
     for name in ("messages", "payload_bytes", "frame_bytes"):
@@ -114,7 +114,7 @@ def test_the_page_says_what_the_result_says(run_directory):
 
 
 def test_an_arm_that_no_run_agreed_on_is_not_called_the_best(run_directory, tmp_path):
-    series = read.read(run_directory)
+    series = folders.read(run_directory)
     for run in series.runs:
         run.status = "no_consensus"
     run_page.run_page(series).write(tmp_path / "page.html")
@@ -123,7 +123,7 @@ def test_an_arm_that_no_run_agreed_on_is_not_called_the_best(run_directory, tmp_
 
 
 def test_figures_name_no_id_twice_and_are_the_same_each_time(run_directory):
-    page, again = (run_page.run_page(read.read(run_directory)).html() for _ in range(2))
+    page, again = (run_page.run_page(folders.read(run_directory)).html() for _ in range(2))
     assert page == again
     text = "".join(re.findall("<svg.*?</svg>", page, re.S))
     ids = re.findall(r' id="([^"]*)"', text)
@@ -133,7 +133,7 @@ def test_figures_name_no_id_twice_and_are_the_same_each_time(run_directory):
 
 
 def test_regret_csv_ends_at_the_mean_regret(run_directory):
-    chart = regret([read.read(run_directory)])
+    chart = regret([folders.read(run_directory)])
     runs = json.loads((run_directory / "result.json").read_text())["runs"]
     ends = np.mean([run["regret_curve"][-1][1] for run in runs])
     assert chart.rows[-1][2] == pytest.approx(ends)
@@ -158,7 +158,7 @@ def _series(spent=(0.1,), **claim):
         ),
     )
     plan = prepare(_raw())
-    return read.Series(
+    return folders.Series(
         path=Path(),
         name="x",
         spec=plan.spec,
@@ -196,7 +196,7 @@ def test_roles_are_found_where_systems_tell_them():
 
 
 def test_who_was_lost_is_gone_and_did_not_leave_early(run_directory):
-    series = read.read(run_directory)
+    series = folders.read(run_directory)
     series.runs[0].dismissed = {1: "lost"}
     assert network.section(series).text[1:] == ["Gone: agent 1."]
 
@@ -245,7 +245,7 @@ def test_compare_puts_systems_side_by_side(tmp_path, run_directory):
     assert cli.main(["compare", str(run_directory), str(other), "--out", str(out)]) == 0
     text = out.read_text()
     assert "dp-mase · central" in text
-    means = {s.name: mean_ci(s.values(ROUNDS.read))[0] for s in read.find(tmp_path)}
+    means = {s.name: mean_ci(s.values(ROUNDS.read))[0] for s in folders.find(tmp_path)}
     assert f"{means['central']:,.0f}" in text
     rows = list(csv.DictReader((tmp_path / "compare-figures/rounds.csv").read_text().splitlines()))
     assert [row["run"] for row in rows] == ["dp-mase", "central"]
@@ -264,7 +264,7 @@ def test_a_sweep_is_drawn_against_what_was_varied(tmp_path):
     for epsilon in (0.2, 0.5):
         make(tmp_path / "sweep" / f"eps-{epsilon}", parameters={"epsilon": epsilon})
     assert cli.main(["report", str(tmp_path / "sweep")]) == 0
-    assert differences.varied(read.find(tmp_path / "sweep")) == ["parameters.epsilon"]
+    assert differences.varied(folders.find(tmp_path / "sweep")) == ["parameters.epsilon"]
     rows = list(
         csv.DictReader((tmp_path / "sweep/report-figures/rounds.csv").read_text().splitlines())
     )
@@ -314,12 +314,12 @@ def test_a_large_run_is_a_small_page(tmp_path):
 def test_arms_of_each_run_are_not_counted_together(tmp_path):
     arms = {"kind": "bernoulli", "means": {"random": "uniform", "count": 3}}
     make(tmp_path / "own", system="central", parameters={}, arms=arms, repeat=2)
-    made = run_page.run_page(read.read(tmp_path / "own"))
+    made = run_page.run_page(folders.read(tmp_path / "own"))
     assert made.title == "The best arm was found in all 2 runs, each on arms of its own"
     (pulls,) = made.sections[0].charts
     assert pulls.caption == "Mean over the runs, each on arms of its own, the best first."
     assert pulls.header == ("place", "mean_of_arm", "pulls")
-    spec, runs = read.read(tmp_path / "own").spec, read.read(tmp_path / "own").runs
+    spec, runs = folders.read(tmp_path / "own").spec, folders.read(tmp_path / "own").runs
     best = [run.pulls_per_arm[int(run_means(spec, run.run).argmax())] for run in runs]
     assert pulls.rows[0][2] == sum(best) / 2
 
@@ -328,7 +328,7 @@ def test_arms_of_each_run_are_not_counted_together(tmp_path):
 def test_true_means_are_shown_where_all_runs_have_the_same(tmp_path, seed):
     arms = {"kind": "bernoulli", "means": {"random": "uniform", "count": 3, "seed": seed}}
     make(tmp_path / "central", system="central", parameters={}, arms=arms, repeat=2)
-    (table,) = answers.section(read.read(tmp_path / "central")).tables
+    (table,) = answers.section(folders.read(tmp_path / "central")).tables
     assert ("true mean" in table.header) is (seed is not None)
     if seed is not None:
         shown = {arm.value: mean.value for arm, mean, *_ in table.rows}
@@ -346,7 +346,7 @@ def test_delays_by_distance_are_those_of_all_runs(tmp_path, runs):
         parameters={"horizon": 20},
         repeat=runs,
     )
-    (chart,) = figures.draw_declared(read.read(tmp_path / "ring"))
+    (chart,) = figures.draw_declared(folders.read(tmp_path / "ring"))
     assert chart.header == ("hops", "mean delay (slots)", "runs")
     assert chart.rows[0] == (1.0, 1.0, runs)
 
@@ -360,14 +360,14 @@ def test_delays_by_distance_are_those_of_all_runs(tmp_path, runs):
 )
 def test_what_is_no_arm_for_all_is_an_answer_too(run_directory, status, title):
     run = RunRecord(run=0, seed=3, status=status, detail=ParallelDetail())
-    series = replace(read.read(run_directory), runs=[run])
+    series = replace(folders.read(run_directory), runs=[run])
     said = run_page.run_page(series).title
     assert said == f"1 of 3 runs ended: {title}"
 
 
 def delays(run_directory, *each):
     """The section of a series whose runs had these delays."""
-    series = read.read(run_directory)
+    series = folders.read(run_directory)
     runs = [msgspec.structs.replace(series.runs[-1], delay=one) for one in each]
     return delay.section(replace(series, runs=runs))
 
@@ -378,12 +378,12 @@ def test_a_cost_is_the_papers_where_its_paper_defines_one(system, tmp_path):
     folder = make(
         tmp_path / "x", system=system, **(li if system == "ddp-mab" else {"parameters": {}})
     )
-    terms = dict(traffic_section(read.read(folder)).terms)
+    terms = dict(traffic_section(folders.read(folder)).terms)
     assert ("Cost as the paper counts it" in terms) is (system == "ddp-mab")
 
 
 def test_no_interval_is_told_where_none_is_drawn(run_directory):
-    series = read.read(run_directory)
+    series = folders.read(run_directory)
     beside = [series, replace(series, spec=msgspec.structs.replace(series.spec, system="mase"))]
     for runs, told in ((2, False), (5, True)):
         few = [replace(one, runs=(one.runs * 5)[:runs]) for one in beside]
@@ -434,7 +434,7 @@ def test_players_messages_to_the_arms_are_told_and_one_run_has_no_interval(tmp_p
         parameters={"horizon": 30},
         repeat=1,
     )
-    series = read.read(directory)
+    series = folders.read(directory)
     assert traffic_section(series).text == [
         "A run sends 120 to and from the arms that all share; 6 of control."
     ]
@@ -452,7 +452,7 @@ def test_the_network_is_that_of_the_first_run(tmp_path):
         topology={"kind": "erdos-renyi", "p": 0.4},
         parameters={"epsilon": 1.0, "horizon": 2000},
     )
-    series = read.read(tmp_path / "ddp")
+    series = folders.read(tmp_path / "ddp")
     graph = series.spec.graph(0)
     edges = {tuple(sorted(edge)) for edge in graph.edges()}
     pairs = {
@@ -467,7 +467,7 @@ def test_series_are_called_by_what_differs_and_never_by_their_folders(tmp_path):
         for n, change in enumerate(changes):
             (path := folder / f"folder-{n}").mkdir(parents=True)
             RunDirectory(path, prepare(_raw(**change))).open()
-        return differences.names(read.find(folder))
+        return differences.names(folders.find(folder))
 
     low, high = {"parameters": {"epsilon": 0.1}}, {"parameters": {"epsilon": 1.0}}
     other = {"system": "mase", "parameters": {}}
@@ -485,7 +485,7 @@ def ticks(svg):
 
 def test_regret_has_the_same_axes_alone_and_beside_others(run_directory):
     """A bound is far off here; it is told, and the axes are even ones from 0 all the same."""
-    series = read.read(run_directory)
+    series = folders.read(run_directory)
     alone, beside = regret([series]), regret([series, series], ["one", "other"])
     assert "too far to draw" in alone.caption
     assert ticks(alone.svg) == ticks(beside.svg)
@@ -493,7 +493,7 @@ def test_regret_has_the_same_axes_alone_and_beside_others(run_directory):
 
 
 def test_a_plain_star_is_said_and_not_drawn(run_directory):
-    section = network.section(read.read(run_directory))
+    section = network.section(folders.read(run_directory))
     assert section.charts == []
     assert section.text[0].startswith("A plain star: 16 agents spoke with the coordinator, and no")
     assert not (run_directory / "report-figures" / "network.svg").exists()
@@ -510,7 +510,7 @@ def test_epsilon_does_not_apply_to_sums_over_groups(tmp_path):
     arms = {"kind": "bernoulli", "means": {"random": "uniform", "count": 3, "per_agent": True}}
     parameters = {"horizon": 300, "group_size": 2}
     make(tmp_path / "anonymous", system="anonymous", arms=arms, parameters=parameters, repeat=1)
-    page = run_page.run_page(read.read(tmp_path / "anonymous"))
+    page = run_page.run_page(folders.read(tmp_path / "anonymous"))
     terms = dict(next(section for section in page.sections if section.id == "privacy").terms)
     assert terms["ε"] == "Does not apply: no differential privacy is claimed."
     assert "Spent" not in terms
@@ -519,7 +519,7 @@ def test_epsilon_does_not_apply_to_sums_over_groups(tmp_path):
 
 def test_compare_says_once_what_holds_of_all(tmp_path, run_directory):
     other = make(tmp_path / "other", parameters={"epsilon": 0.25})
-    made = comparison.several_page([read.read(run_directory), read.read(other)], "", "")
+    made = comparison.several_page([folders.read(run_directory), folders.read(other)], "", "")
     section = next(section for section in made.sections if section.id == "privacy")
     assert dict(section.terms)["Against"] == "Whoever reads all messages of all agents."
     assert "Against" not in section.tables[0].header
@@ -532,7 +532,7 @@ def test_compare_says_all_that_is_promised(tmp_path):
     for name, variant in (("one", "corrected"), ("other", "printed")):
         make(tmp_path / name, system="tdfs-private-bound", agents={"count": 2}, variant=variant,
              parameters=parameters, repeat=1)  # fmt: skip
-    made = comparison.several_page(read.find(tmp_path), "", "")
+    made = comparison.several_page(folders.find(tmp_path), "", "")
     section = next(section for section in made.sections if section.id == "privacy")
     promised = dict(section.terms)["Promised"]
     assert "ε = 2 (M ε) against whoever sees all choices and collisions" in promised
@@ -549,7 +549,7 @@ def test_a_logarithmic_axis_has_no_numbers_on_top_of_each_other():
 
 def test_a_table_of_runs_has_no_column_of_zeros_and_no_seed_that_is_always_the_same(tmp_path):
     players = {"system": "tdfs-ucb", "agents": {"count": 2}, "parameters": {"horizon": 30}}
-    page = run_page.run_page(read.read(make(tmp_path / "tdfs", **players)))
+    page = run_page.run_page(folders.read(make(tmp_path / "tdfs", **players)))
     (runs,) = next(section for section in page.sections if section.id == "runs").tables
     assert not {"seed", "data messages", "data bytes"} & set(runs.header)
     assert "posse replay DIR --run N plays one alone, --seed 3 --repeat N makes the" in runs.note
@@ -561,7 +561,7 @@ def test_a_table_of_runs_has_no_column_of_zeros_and_no_seed_that_is_always_the_s
 
 def test_a_rank_has_zero_bytes_beside_one_that_sent_some(run_directory, tmp_path):
     alone = make(tmp_path / "alone", system="independent", parameters={})
-    page = comparison.several_page([read.read(run_directory), read.read(alone)], "", "")
+    page = comparison.several_page([folders.read(run_directory), folders.read(alone)], "", "")
     (ranking,) = page.sections[0].rankings
     sizes = {row.name: dict(row.cells)["bytes"] for row in ranking.rows}
     assert sizes["independent"] == "0"
@@ -569,7 +569,7 @@ def test_a_rank_has_zero_bytes_beside_one_that_sent_some(run_directory, tmp_path
 
 
 def test_equal_points_of_a_sweep_keep_the_shades_of_its_order(run_directory):
-    series = read.read(run_directory)
+    series = folders.read(run_directory)
     twice = [
         msgspec.structs.replace(run, regret_curve=[[0.0, 0.0], [9.0, 5.0]]) for run in series.runs
     ]

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from posse.cli import main as cli
-from posse.report.read import read
+from posse.reading.folder import read
 from posse.report.run_page import run_page
 from posse.testing.judged import judged_page
 from posse_arena.page import arena_page

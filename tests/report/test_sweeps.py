@@ -10,7 +10,7 @@ import pytest
 
 from posse.cli.main import main
 from posse.errors import InputError
-from posse.report import read
+from posse.reading import folder as folders
 from posse.report.differences import names
 from tests.cli.conftest import run_file
 
@@ -46,13 +46,13 @@ TWO = ("parameters.epsilon=0.5,10,1", "system=dp-mase,mase")
 def test_points_are_read_in_their_order(sweep: Sweep) -> None:
     sweep(*TWO)
     swept = Path("swept")
-    at = [(series.at["parameters.epsilon"], series.spec.system) for series in read.find(swept)]
+    at = [(series.at["parameters.epsilon"], series.spec.system) for series in folders.find(swept)]
     assert at == [(e, system) for e in (0.5, 10, 1) for system in ("dp-mase", "mase")]
     (swept / "sweep.json").unlink()  # as a kill leaves it
-    assert len(read.find(swept)) == 6
+    assert len(folders.find(swept)) == 6
     (swept / "sweep.json").write_text('[{"at": 1}]')
     with pytest.raises(InputError, match="is not what posse run --over wrote"):
-        read.find(swept)
+        folders.find(swept)
 
 
 def test_it_is_drawn_over_the_swept_number(sweep: Sweep) -> None:
@@ -62,7 +62,7 @@ def test_it_is_drawn_over_the_swept_number(sweep: Sweep) -> None:
         (system, e) for system in ("dp-mase", "mase") for e in (0.5, 1, 10)
     ]
     assert len({row["mean"] for row in drawn if row["line"] == "mase"}) == 1
-    first = read.find(Path("swept"))[0].values(lambda run: run.rounds)
+    first = folders.find(Path("swept"))[0].values(lambda run: run.rounds)
     assert float(drawn[0]["mean"]) == pytest.approx(sum(first) / len(first))
     curves = {row["series"] for row in rows(Path("swept/report-figures/regret.csv"))}
     assert {name for name in curves if name.startswith("mase")} == {"mase, epsilon = 0.5, 10, 1"}
@@ -84,7 +84,7 @@ def test_sweeps_are_compared(sweep: Sweep) -> None:
 
 def test_a_swept_table_is_told_by_its_keys(sweep: Sweep) -> None:
     sweep("agents.activity={kind='power',gamma=0.8},{kind='power',gamma=0.5}")
-    assert names(read.find(Path("swept"))) == ["gamma = 0.8", "gamma = 0.5"]
+    assert names(folders.find(Path("swept"))) == ["gamma = 0.8", "gamma = 0.5"]
 
 
 @pytest.mark.slow

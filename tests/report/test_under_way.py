@@ -5,7 +5,8 @@ from dataclasses import replace
 import msgspec
 
 from posse.operate.live import STALE
-from posse.report import read, run_page, under_way
+from posse.reading import folder as folders
+from posse.report import run_page, under_way
 from tests.operate.test_live import STATE
 from tests.report.test_report import make
 
@@ -23,7 +24,7 @@ def test_each_agent_has_one_role_the_worst() -> None:
 
 
 def test_a_graph_is_drawn_where_agents_have_neighbours(tmp_path) -> None:
-    series = under_way_with(read.read(make(tmp_path / "run")), STATE)
+    series = under_way_with(folders.read(make(tmp_path / "run")), STATE)
     assert [chart.name for chart in under_way.section(series).charts] == []
     run = msgspec.structs.replace(STATE.run, links=[(0, 1), (1, 2)])
     series = under_way_with(series, msgspec.structs.replace(STATE, run=run))
@@ -35,14 +36,14 @@ def test_a_graph_is_drawn_where_agents_have_neighbours(tmp_path) -> None:
 
 
 def test_which_run_is_under_way_is_said_once(tmp_path) -> None:
-    series = under_way_with(read.read(make(tmp_path / "run")), STATE)
+    series = under_way_with(folders.read(make(tmp_path / "run")), STATE)
     shown = run_page.run_page(replace(series, runs=[])).html().partition("<body")[2]
     assert shown.count("Run 2 of 3 is under way") == 1
     assert ("Run", "2 of 3") in under_way.section(series).terms  # the title says what was found
 
 
 def test_old_news_are_said_to_be_old(tmp_path) -> None:
-    series = under_way_with(read.read(make(tmp_path / "run")), STATE)
+    series = under_way_with(folders.read(make(tmp_path / "run")), STATE)
     assert run_page.run_page(series).alerts == []
     late = under_way_with(series, STATE, age=STALE + 2)
     assert run_page.run_page(late).alerts == [
@@ -50,6 +51,6 @@ def test_old_news_are_said_to_be_old(tmp_path) -> None:
     ]
 
 
-def under_way_with(series: read.Series, state, age: float = 0.0) -> read.Series:
+def under_way_with(series: folders.Series, state, age: float = 0.0) -> folders.Series:
     """The series, under way."""
     return replace(series, live=state, live_age=age, failure="it goes on")

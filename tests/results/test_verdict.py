@@ -18,9 +18,9 @@ from posse.durable.directory import RunDirectory
 from posse.engines import memory
 from posse.measure.traffic import RESENT
 from posse.plan import prepare
+from posse.reading.folder import read
 from posse.report.audit import audit_page
 from posse.report.comparison import several_page
-from posse.report.read import read
 from posse.report.run_page import run_page
 from posse.results import words
 from posse.results.record import Absence, Detail, Proof, RunRecord

@@ -12,7 +12,7 @@ from posse import (
 from posse import system as systems
 from posse.durable.directory import RunDirectory
 from posse.plan import prepare
-from posse.report import read
+from posse.reading import folder as folders
 from posse.report.regret import regret
 from posse.system import bounds
 from posse.system.record import NO_THEORY
@@ -179,7 +179,7 @@ def test_players_whose_targets_are_level_collide_for_ever(system):
 def _report(tmp_path, **changes):
     spec = prepare(_raw(**changes))
     RunDirectory(tmp_path, spec).open().complete(api.run(spec))
-    return regret([read.read(tmp_path)])
+    return regret([folders.read(tmp_path)])
 
 
 def test_the_bound_is_drawn_dashed_and_kept_in_the_table(tmp_path):

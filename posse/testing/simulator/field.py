@@ -16,7 +16,7 @@ from posse.gates import files
 from posse.gates.databases import read_only
 from posse.gates.signatures import ORDERS
 from posse.plan import Plan, prepare
-from posse.report.orders import chains_in, compared
+from posse.reading.orders import chains_in, compared
 from posse.security.keys import signers_of
 from posse.testing.small import SMALL
 

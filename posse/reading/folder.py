@@ -1,10 +1,11 @@
-"""Read back what runs left behind (see `posse.durable.directory`)."""
+"""Reads back what runs left behind (see `posse.durable.directory`); a page needs nothing else."""
 
 import contextlib
 import csv
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -13,24 +14,37 @@ import msgspec
 
 from posse.arms import LabMeans
 from posse.arms.base import RandomMeans
-from posse.durable import shown
+from posse.arms.csv import CsvArms
+from posse.durable import frames, lifetime, shown
 from posse.durable.batch import pieces
 from posse.durable.directory import FAILURE, KEPT, RESULT, SPECIFICATION
-from posse.durable.shown import ShownSystem
+from posse.durable.frames import Frame
+from posse.durable.lifetime import Lifetime
+from posse.durable.made_by import our_code
+from posse.durable.shown import ShownSystem, mean_bound
 from posse.durable.sweep import SWEEP
 from posse.durable.sweep import read as read_sweep
 from posse.errors import InputError, PosseError
 from posse.gates import files
+from posse.gates.code import Imports, trusting
 from posse.gates.decode import from_json, from_toml, unpacked
-from posse.operate.live import LiveState, read_live
+from posse.operate.live import LATE, STALE, LiveState, read_live
 from posse.own_code import folders_of
+from posse.plan import prepare
+from posse.protocol.arrays import FloatArray
 from posse.protocol.control import LinkCount
 from posse.results.record import Detail, NetworkFacts, RunRecord
 from posse.results.result import FORMAT
 from posse.results.verdict import Truth, VerdictLine, verdict
+from posse.spec.fingerprint import flat
 from posse.spec.runfile import RunSpec
 from posse.system import find_system, ours
-from posse.system.bounds import Bound
+from posse.system.bounds import Bound, MeansUnknownError, run_means
+
+__all__ = ["LATE", "STALE", "Bound", "Frame", "LiveState", "Series", "find", "is_run", "read"]
+
+FRAMES = "frames"
+"""The name of a capture in the folder of a run."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +53,7 @@ class Series:
 
     `system` is None if nothing is known of it, `text` the specification as the file has it.
     `failure` is the sentence that ended a series early; its `runs` are those that were complete.
-    `at` has the swept keys and their values, if this is a point of a sweep. `bound` is what the
+    `at` has the swept keys and their values, if this is a point of a sweep. `written` is what the
     run wrote of its bound, `trust` whether the code that it names may be imported. `live` is the
     state of a series that is under way, `live_age` how many seconds old it is.
     """
@@ -54,7 +68,7 @@ class Series:
     network: NetworkFacts
     warnings: list[str]
     at: dict[str, Any] = field(default_factory=dict)
-    bound: Bound | None = None
+    written: Bound | None = None
     trust: bool = False
     live: LiveState | None = None
     live_age: float = 0.0
@@ -126,6 +140,59 @@ class Series:
         except (ValueError, TypeError) as error:
             raise InputError(f"{path}: is not what posse run wrote ({error})") from None
 
+    @property
+    def keys(self) -> dict[str, Any]:
+        """All keys; those that were swept also where its system has no place for them."""
+        return flat(msgspec.to_builtins(self.spec)) | flat(self.at)
+
+    @property
+    def bound(self) -> Bound | None:
+        """What theory says, averaged over runs that each have their own instance; None if lost.
+
+        Files of arms or of a graph may be gone, and code may not be trusted.
+        """
+        if self.written is not None:
+            return self.written
+        try:
+            with trusting(Imports.ALL if self.trust else Imports.NOTHING):
+                return mean_bound(prepare(self.spec), self.runs)
+        except PosseError:
+            return None
+
+    def means(self, run: int) -> FloatArray | None:
+        """The arms' means in a run, averaged over agents, shape (K,); None if they are unknown."""
+        try:
+            return run_means(self.spec, run)
+        except MeansUnknownError:
+            return None
+
+    def frames(self) -> Iterator[Frame] | None:
+        """The frames of a capture in the folder; None where there is none, or while runs go on.
+
+        Reading them raises `InputError` if the file is no capture.
+        """
+        path = self.path / FRAMES
+        return frames.read(path) if path.is_file() and self.live is None else None
+
+    def ledgers(self) -> tuple[list[tuple[int, Lifetime]], list[int]]:
+        """Each agent's ledger that is on this machine, by rank, and the ranks of all others."""
+        absent: list[int] = []
+        found: list[tuple[int, Lifetime]] = []
+        if isinstance(self.spec.arms, CsvArms):
+            for rank in range(self.spec.agents.count):
+                log = Path(self.spec.base) / self.spec.arms.path.replace("{rank}", str(rank))
+                try:
+                    found.append((rank, lifetime.read(log)))
+                except InputError:
+                    absent.append(rank)
+        return found, absent
+
+    def hashes(self) -> list[tuple[str, str]]:
+        """SHA-256 of the run file, of the result and of posse's code, each with what it is of."""
+        paths = (self.path / SPECIFICATION, self.path / RESULT)
+        hashed = [(p.name, sha256(files.read(p)).hexdigest()) for p in paths if p.is_file()]
+        return [*hashed, ("Code", our_code())]
+
     def values(self, read: Callable[[RunRecord], float | None]) -> list[float]:
         """One number per run, where the run has it."""
         return [float(value) for run in self.runs if (value := read(run)) is not None]
@@ -195,7 +262,7 @@ def read(path: Path, *, trust: bool = False) -> Series:
             network=msgspec.convert(document.get("network", {}), NetworkFacts),
             warnings=document.get("warnings", []),
             truths=msgspec.convert(document.get("truths", []), list[Truth]),
-            bound=None if written is None else written.bound,
+            written=None if written is None else written.bound,
             trust=trust,
             live=state,
             live_age=age,

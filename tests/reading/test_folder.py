@@ -10,7 +10,8 @@ from posse.durable.directory import RunDirectory
 from posse.errors import InputError
 from posse.plan import prepare
 from posse.protocol.message import Plane
-from posse.report import read, run_page
+from posse.reading import folder as folders
+from posse.report import run_page
 from posse.results.record import Detail
 from posse_systems.li2022.system import FederatedDetail
 from tests.support import field as support
@@ -27,7 +28,7 @@ def test_what_was_written_is_read(system: str, tmp_path: Path) -> None:
     plan = prepare({**raw, "engine": {"kind": "memory"}})
     result = api.run(plan)
     RunDirectory(tmp_path, plan).open().complete(result)
-    series = read.read(tmp_path)
+    series = folders.read(tmp_path)
     assert series.spec == plan.spec
     assert [run.document() for run in series.runs] == [run.document() for run in result.runs]
     assert series.network == result.network
@@ -37,7 +38,7 @@ def test_what_was_written_is_read(system: str, tmp_path: Path) -> None:
 
 
 def test_a_directory_of_an_earlier_version() -> None:
-    series = read.read(BEFORE)
+    series = folders.read(BEFORE)
     (run,) = series.runs
     assert (run.status, run.best_arm, run.rounds, run.right) == ("identified", 0, 1, None)
     assert isinstance(run.detail, FederatedDetail)
@@ -52,7 +53,7 @@ def test_a_directory_of_an_earlier_version() -> None:
 
 def test_its_page(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib", reason="matplotlib is not installed (extra: report)")
-    page = run_page.run_page(read.read(BEFORE))
+    page = run_page.run_page(folders.read(BEFORE))
     page.write(tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
     assert "Arm 0 is the best" in text
@@ -64,7 +65,7 @@ def test_without_the_systems_code_what_all_systems_tell_is_read(tmp_path: Path) 
     shutil.copytree(BEFORE, copy)
     text = (copy / "spec.toml").read_text()
     (copy / "spec.toml").write_text(text.replace('"hdp-mab"', '"gone:SYSTEM"'))
-    series = read.read(copy)
+    series = folders.read(copy)
     assert series.system is None
     assert type(series.runs[0].detail) is Detail
     assert series.runs[0].rounds == 1
@@ -83,7 +84,7 @@ def test_what_posse_did_not_write_is_said(broken: str, tmp_path: Path) -> None:
     shutil.copytree(BEFORE, copy)
     (copy / "result.json").write_text(broken)
     with pytest.raises(InputError, match="is not what posse run wrote"):
-        read.read(copy)
+        folders.read(copy)
 
 
 @pytest.mark.parametrize(
@@ -94,4 +95,4 @@ def test_a_table_that_posse_did_not_write_is_named(broken: str, tmp_path: Path) 
     shutil.copytree(BEFORE, copy)
     (copy / "links.csv").write_text(broken)
     with pytest.raises(InputError, match=r"links\.csv: is not what posse run wrote"):
-        _ = read.read(copy).links()
+        _ = folders.read(copy).links()

@@ -1,0 +1,1 @@
+"""What runs and audits left in a folder; pages know nothing else of them."""
