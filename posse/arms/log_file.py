@@ -135,6 +135,9 @@ _NO_MORE = LogColumns()
 _SHOWN = 40
 """Characters of a cell that a sentence shows."""
 
+_REMEMBERED = 1_000
+"""Pairs of cells that are kept."""
+
 
 def read_log(
     path: Path,
@@ -175,6 +178,26 @@ def _lines(file: TextIOWrapper, latest: list[str]) -> Iterator[str]:
         yield line
 
 
+class _WrongRow(ValueError):
+    """What is wrong with a row, in the words that follow its place."""
+
+
+class _Cells(dict[tuple[str, str], tuple[int, float]]):
+    """The arm and the reward that two cells say. Most logs have few pairs, many times each."""
+
+    def __init__(self, columns: LogColumns, count: int, bounded: bool) -> None:
+        self._columns, self._count, self._bounded = columns, count, bounded
+
+    def __missing__(self, cells: tuple[str, str]) -> tuple[int, float]:
+        arm = self._columns.number(cells[0], self._count)
+        if why := self._columns.wrong(arm, *cells, self._count, self._bounded):
+            raise _WrongRow(why)
+        read = arm, float(cells[1])
+        if len(self) < _REMEMBERED:
+            self[cells] = read
+        return read
+
+
 def _csv(
     stored: BinaryIO, path: Path, count: int, owner: str, bounded: bool, columns: LogColumns
 ) -> Log:
@@ -183,6 +206,7 @@ def _csv(
     numbers, places, known = *([array("q") for _ in range(count)] for _ in "ab"), NumberOfName()
     whole = 0  # the line in which the last whole row ends
     latest: list[str] = []
+    cells = _Cells(columns, count, bounded)
     unpack = files.PACKED.get(path.suffix.lower())
     try:
         with TextIOWrapper(
@@ -195,30 +219,32 @@ def _csv(
             whole = reader.line_num
             latest.clear()
             for row in reader:
-                lines, latest[:] = latest[:], []
                 if not row:
+                    latest.clear()
                     continue
                 whole = reader.line_num
-                where = f"{owner}: {path}, line {whole}"
-                if any(_is_row(line, arms, rewards, names, columns) for line in lines[1:]):
-                    raise LogError(f"{where}: is a row within quotes; close the quote before it")
+                if len(latest) > 1 and any(
+                    _is_row(line, arms, rewards, names, columns) for line in latest[1:]
+                ):
+                    raise _WrongRow("is a row within quotes; close the quote before it")
+                latest.clear()
                 if len(row) != len(names):
                     fields = counted(len(row), "field")
-                    raise LogError(f"{where}: has {fields}, the header has {len(names)}")
-                arm = columns.number(row[arms], count)
-                if wrong := columns.wrong(arm, row[arms], row[rewards], count, bounded):
-                    raise LogError(f"{where}: {wrong}")
-                logs[arm].append(float(row[rewards]))
+                    raise _WrongRow(f"has {fields}, the header has {len(names)}")
+                arm, reward = cells[row[arms], row[rewards]]
+                logs[arm].append(reward)
                 if columns.features:
-                    cells = [row[place] for place in places_of_features]
-                    if wrong := columns.wrong_features(cells):
-                        raise LogError(f"{where}: {wrong}")
-                    seen[arm].extend(map(float, cells))
+                    features = [row[place] for place in places_of_features]
+                    if why := columns.wrong_features(features):
+                        raise _WrongRow(why)
+                    seen[arm].extend(map(float, features))
                 if person:
                     if not (name := name_of(row[person_at])):
-                        raise LogError(f"{where}: {columns.nobody(row[person_at])}")
+                        raise _WrongRow(columns.nobody(row[person_at]))
                     numbers[arm].append(known[name])
                     places[arm].append(whole)
+    except _WrongRow as error:
+        raise LogError(f"{owner}: {path}, line {whole}: {error}") from None
     except csv.Error as error:
         raise LogError(f"{owner}: {path}, after line {whole}: is not CSV: {error}") from None
     except UnicodeDecodeError as error:

@@ -11,6 +11,7 @@ From the moment a row is used it is charged with what the run's claim says one r
 whatever the run then releases. One process at a time holds a ledger.
 """
 
+import functools
 import os
 import sqlite3
 import time
@@ -49,6 +50,7 @@ from posse.gates.locks import take
 from posse.hosts.spending import LedgerHeads, RowsByArm, Spending, SpendingRequest
 from posse.measure.numbers import counted
 from posse.protocol.accounting import Losses, admits, together
+from posse.protocol.arrays import FloatArray
 from posse.protocol.errors import LocalProtocolError
 from posse.protocol.privacy import format_cost
 
@@ -470,7 +472,7 @@ class Ledger(Spending):
         known = _known(self._db)
         sizes = [part.size for part in (known, parsed) if part is not None]
         now = _contents(self._data, sizes)
-        if known is not None and not _is_same(self._data, known, now, self._columns):
+        if known is not None and not _is_same(known, now, _reader(self._data, self._columns)):
             raise PosseError(
                 f"{self._data} was changed after a run used it; rows may be added only at its end, "
                 f"and other rewards need a file of their own. {self._path.name} counts by row"
@@ -519,10 +521,11 @@ class Ledger(Spending):
                 if (known := _known(ledger)) is not None and known.size:
                     others[path] = known
         now = _contents(self._data, [known.size for known in others.values()]) if others else {}
+        rows = _reader(self._data, self._columns)
         same = [
             path
             for path, known in others.items()
-            if self._is_found_by_content and _is_same(self._data, known, now, self._columns)
+            if self._is_found_by_content and _is_same(known, now, rows)
         ]
         busy = [path for path in same if _is_used(path)]
         if busy and not _may_be_chance(self._data, others[busy[0]], self._columns):
@@ -622,7 +625,24 @@ def _known(ledger: sqlite3.Connection) -> Content | None:
     return Content(size, digest, tuple(prints))
 
 
-def _is_same(data: Path, known: Content, now: dict[int, bytes], columns: LogColumns) -> bool:
+LogReader = Callable[[int], list[FloatArray] | None]
+"""Reads the rewards of each of so many arms in a log; None if it has not so many."""
+
+
+def _reader(data: Path, columns: LogColumns) -> LogReader:
+    """A reader of this log, which reads it once."""
+
+    @functools.cache
+    def read(arms: int) -> list[FloatArray] | None:
+        try:
+            return read_log(data, arms, data.name, bounded=False, columns=columns).rewards
+        except LogError:
+            return None
+
+    return read
+
+
+def _is_same(known: Content, now: dict[int, bytes], read: LogReader) -> bool:
     """Whether a log begins with what is known; `now` are hashes of its first bytes by size.
 
     Other bytes may be the same rows: with other ends of lines, other digits, compressed.
@@ -631,13 +651,10 @@ def _is_same(data: Path, known: Content, now: dict[int, bytes], columns: LogColu
         return True
     if not any(rows for rows, _ in known.prints):
         return False
-    try:
-        log = read_log(data, len(known.prints), data.name, bounded=False, columns=columns)
-    except LogError:
-        return False
-    return all(
+    log = read(len(known.prints))
+    return log is not None and all(
         len(rewards) >= rows and print_of(rewards[:rows]) == (rows, digest)
-        for rewards, (rows, digest) in zip(log.rewards, known.prints, strict=True)
+        for rewards, (rows, digest) in zip(log, known.prints, strict=True)
     )
 
 

@@ -49,7 +49,7 @@ async def nemesis(
     if unknown := sorted(set(kinds) - set(REAL)):
         raise InputError(f"kinds {unknown}: real processes have {', '.join(REAL)}")
     if faults is None:
-        frames, links = course(msgspec.msgpack.encode(spec), "apart")
+        frames, links, _ = course(msgspec.msgpack.encode(spec), "apart")
         faults = draw(seed, spec.agents.count, frames, links, kinds)
     happening = [fault for fault in faults if _can_happen(cluster, fault)]
     tasks = [asyncio.create_task(_happen(cluster, fault)) for fault in happening]

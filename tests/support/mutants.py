@@ -1,7 +1,8 @@
 """Small faults planted in posse's own code, and how many of them seeds of the simulator find.
 
-`make mutants` draws them, each for a copy of the code, and tries fresh seeds until one violates
-what must hold. It says of each whether it was found, was run and not found, or was never run.
+`make mutants` draws them, and runs fresh seeds once to know which of them run which place. Then it
+tries each fault in a copy of the code, with the seeds that run it, until one violates what must
+hold; others cannot. It says of each whether it was found, was run and not found, or was never run.
 """
 
 import argparse
@@ -15,10 +16,12 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from posse.testing.simulator.check import attempt, own_plan
 from tests.support.reach import ROOMS, ROOT
@@ -35,12 +38,13 @@ _NOT = (
 """The simulator, what it has its own in the place of, and what only writes results."""
 
 _COPIED = ("posse", "agent", "coordinator", "protocol", "topologies", "systems", "tests", "docs")
-_STAGES = (30, 200)
-"""Seeds for each before any has more: most are found soon."""
-_ENDLESS = 120
-"""Seconds that one seed may take."""
-_RAN = "posse_mutant_ran"
-_MARK = f"__import__('builtins').__dict__.setdefault('{_RAN}', True)"
+_ENDLESS = 60
+"""Seconds of processor that one seed may take."""
+_RAN = "posse_mutants_ran"
+"""A set in `builtins` of what ran: the places of mutants in the list that was given."""
+_NOTED = f"{_RAN} = __import__('builtins').__dict__.setdefault('{_RAN}', set())"
+_AT_ONCE = 50
+"""Seeds that a process runs before it is asked for more."""
 _PAIRS = (
     *((ast.Eq, ast.NotEq), (ast.Lt, ast.LtE), (ast.Gt, ast.GtE)),
     *((ast.In, ast.NotIn), (ast.Is, ast.IsNot)),
@@ -60,27 +64,33 @@ class Outcome(NamedTuple):
     """What became of some seeds: how many were tried, and how the last one found it, if it did."""
 
     tried: int
-    ran: bool
     found: str
 
 
 class _Planter(ast.NodeTransformer):
-    """Counts the candidates within a module's functions, and plants the one that is wanted."""
+    """Counts the candidates within a module's functions, plants the one that is wanted, and has
+    those of `marks` say that they ran, each by its number there."""
 
-    def __init__(self, wanted: int = -1) -> None:
+    def __init__(self, wanted: int = -1, marks: Mapping[int, int] | None = None) -> None:
         self.found: list[str] = []
-        self._wanted = wanted
+        self._wanted, self._marks = wanted, marks or {}
 
-    def _candidate(self, node: ast.AST, instead: ast.expr | None = None) -> ast.AST | None:
+    def _candidate(
+        self, node: ast.AST, instead: ast.expr | None = None
+    ) -> ast.AST | list[ast.AST] | None:
+        number = len(self.found)
         self.found.append(f"line {getattr(node, 'lineno', 0)}: {ast.unparse(node)}")
-        if len(self.found) - 1 != self._wanted:
+        if number == self._wanted:
+            return ast.Pass() if instead is None else instead
+        if number not in self._marks:
             return None
-        mark = ast.parse(_MARK, mode="eval").body
-        if instead is None:
-            return ast.Expr(mark)
-        return ast.Subscript(ast.Tuple([mark, instead], ast.Load()), ast.Constant(1), ast.Load())
+        mark = ast.parse(f"{_RAN}.add({self._marks[number]})", mode="eval").body
+        if isinstance(node, ast.expr):
+            both = ast.Tuple([mark, node], ast.Load())
+            return ast.Subscript(both, ast.Constant(1), ast.Load())
+        return [ast.Expr(mark), node]
 
-    def visit(self, node: ast.AST) -> ast.AST:
+    def visit(self, node: ast.AST) -> Any:
         """Conditions turned, sums cut, and acts left out; never in a raise or an assert."""
         if isinstance(node, ast.Module | ast.ClassDef):
             for part in node.body:
@@ -91,7 +101,7 @@ class _Planter(ast.NodeTransformer):
         if made or isinstance(node, ast.Raise | ast.Assert | ast.expr_context | ast.JoinedStr):
             return node
         self.generic_visit(node)
-        changed: ast.AST | None = None
+        changed: Any = None
         match node:
             case ast.Compare(left, [op], right) if type(op) in _OTHER:
                 changed = self._candidate(node, ast.Compare(left, [_OTHER[type(op)]()], right))
@@ -124,80 +134,121 @@ def drawn(count: int | None = None, seed: int = 0) -> list[Mutant]:
 
 def plant(mutant: Mutant, root: Path) -> None:
     """Change the file below `root`."""
-    path = root / mutant.file
-    tree = _Planter(mutant.number).visit(ast.parse(path.read_text()))
+    _rewrite(root / mutant.file, _Planter(mutant.number), "")
+
+
+def mark(mutants: Sequence[Mutant], root: Path) -> None:
+    """Have the files below `root` say which of these places they run; nothing else changes."""
+    for file in {mutant.file for mutant in mutants}:
+        marks = {m.number: place for place, m in enumerate(mutants) if m.file == file}
+        _rewrite(root / file, _Planter(marks=marks), _NOTED)
+
+
+def _rewrite(path: Path, planter: _Planter, end: str) -> None:
+    tree: ast.Module = planter.visit(ast.parse(path.read_text()))
+    tree.body += ast.parse(end).body
     path.write_text(ast.unparse(ast.fix_missing_locations(tree)))
 
 
-def _copy(root: Path) -> None:
-    for name in _COPIED:
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(ROOT / name, root / name, symlinks=True, ignore=ignored)
-
-
-def tried(mutant: Mutant, seeds: range) -> Outcome:
-    """Try seeds on a copy of the code with this fault, until one finds it."""
+@contextmanager
+def _copy() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="posse-mutant-") as folder:
-        root = Path(folder)
-        _copy(root)
-        plant(mutant, root)
-        command = [sys.executable, "-P", "-m", _HERE]
-        made = subprocess.run(
-            [*command, "--try", str(seeds.start), str(len(seeds))],
-            env={**os.environ, "PYTHONPATH": f"{root}:{root / 'systems'}"},
-            cwd=root,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    try:
-        return Outcome(*json.loads(made.stdout.splitlines()[-1]))
-    except (IndexError, ValueError):
-        return Outcome(1, True, (made.stderr.splitlines() or [f"ended: {made.returncode}"])[-1])
+        for name in _COPIED:
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(ROOT / name, Path(folder, name), symlinks=True, ignore=ignored)
+        yield Path(folder)
 
 
 _HERE = "tests.support.mutants"
 
 
-def _try(seeds: range) -> Outcome:
-    """In the copy: what these seeds find."""
+def _asked(root: Path, what: str, seeds: Sequence[int]) -> Any:
+    """What this module says of seeds in a copy of the code; if it says nothing, how it ended."""
+    made = subprocess.run(
+        [sys.executable, "-P", "-m", _HERE, "--of", what],
+        env={**os.environ, "PYTHONPATH": f"{root}:{root / 'systems'}"},
+        input=json.dumps([*seeds]),
+        cwd=root,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    try:
+        return json.loads(made.stdout.splitlines()[-1])
+    except (IndexError, ValueError):
+        return (made.stderr.splitlines() or [f"ended: {made.returncode}"])[-1]
+
+
+def tried(mutant: Mutant, seeds: Sequence[int]) -> Outcome:
+    """Try seeds on a copy of the code with this fault, until one finds it."""
+    with _copy() as root:
+        plant(mutant, root)
+        said = _asked(root, "found", seeds)
+    return Outcome(1, said) if isinstance(said, str) else Outcome(*said)
+
+
+def running(mutants: Sequence[Mutant], seeds: Sequence[int], jobs: int) -> dict[int, list[int]]:
+    """Of each seed, which of these places it runs in code without a fault."""
+    parts = [seeds[at : at + _AT_ONCE] for at in range(0, len(seeds), _AT_ONCE)]
+    with _copy() as root, ThreadPoolExecutor(jobs) as pool:
+        mark(mutants, root)
+        ran = [part for said in pool.map(partial(_asked, root, "ran"), parts) for part in said]
+    return dict(zip(seeds, ran, strict=True))
+
+
+def _found(seeds: Sequence[int]) -> Outcome:
+    """In a copy with a fault: what these seeds find."""
 
     def late(*_: object) -> None:
         raise TimeoutError(f"a seed took longer than {_ENDLESS} s")
 
-    signal.signal(signal.SIGALRM, late)
-    for seed in seeds:
-        signal.alarm(_ENDLESS)
+    signal.signal(signal.SIGVTALRM, late)
+    for number, seed in enumerate(seeds, 1):
+        signal.setitimer(signal.ITIMER_VIRTUAL, _ENDLESS)
         try:
             violations = attempt(own_plan(seed), seed).violations
             found = "; ".join(f"{v.invariant}: {v.how.splitlines()[-1]}" for v in violations)
         except Exception as error:  # no run without faults has any
             found = f"no undisturbed run: {error!r}"
         if found:
-            return Outcome(seed - seeds.start + 1, True, f"seed {seed}: {found:.150}")
-    return Outcome(len(seeds), hasattr(builtins, _RAN), "")
+            return Outcome(number, f"seed {seed}: {found:.150}")
+    return Outcome(len(seeds), "")
 
 
-def measure(mutants: Sequence[Mutant], first: int, most: int, jobs: int) -> None:
-    """Try each until it is found or had its number of seeds; say what came of it."""
-    done: dict[Mutant, Outcome] = {}
-    left, begun = list(mutants), 0
-    for stage in [*(s for s in _STAGES if s < most), most]:
-        seeds = range(first + begun, first + stage)
-        with ThreadPoolExecutor(jobs) as pool:
-            outcomes = pool.map(lambda mutant: tried(mutant, seeds), left)  # noqa: B023
-            for mutant, new in zip(left, outcomes, strict=True):
-                ran = new.ran or (mutant in done and done[mutant].ran)
-                done[mutant] = outcome = Outcome(begun + new.tried, ran, new.found)
-                said = outcome.found or ("not found" if ran else "never run")
-                print(
-                    f"{mutant.file} {mutant.says[:90]!r}: {outcome.tried} seeds: {said}", flush=True
-                )
-        left, begun = [mutant for mutant in left if not done[mutant].found], stage
-        ever = sum(outcome.ran for outcome in done.values())
-        print(
-            f"{len(done) - len(left)} of {len(done)} found ({ever} run) within {stage} seeds each"
-        )
+def _ran(seeds: Sequence[int]) -> list[list[int]]:
+    """In a copy with marks: of each seed, which of them it runs."""
+    ran: set[int] = vars(builtins).setdefault(_RAN, set())
+    each = []
+    for seed in seeds:
+        ran.clear()
+        attempt(own_plan(seed), seed)
+        each.append(sorted(ran))
+    return each
+
+
+def measure(mutants: Sequence[Mutant], seeds: Sequence[int], jobs: int, kept: Path | None) -> None:
+    """Try each with the seeds that run it; say what came of it. `kept` has which run which."""
+    if kept is not None and kept.exists():
+        ran = {int(seed): places for seed, places in json.loads(kept.read_text()).items()}
+    else:
+        ran = running(mutants, seeds, jobs)
+        if kept is not None:
+            kept.write_text(json.dumps(ran))
+
+    def of(place: int) -> tuple[list[int], Outcome]:
+        of_it = [seed for seed in seeds if place in ran[seed]]
+        outcome = tried(mutants[place], of_it) if of_it else Outcome(0, "")
+        mutant = mutants[place]
+        said = outcome.found or ("not found" if of_it else "never run")
+        how = f"{outcome.tried} of {len(of_it)} seeds that run it"
+        print(f"{mutant.file} {mutant.says[:90]!r}: {how}: {said}", flush=True)
+        return of_it, outcome
+
+    with ThreadPoolExecutor(jobs) as pool:
+        outcomes = [*pool.map(of, range(len(mutants)))]
+    found = sum(bool(outcome.found) for _, outcome in outcomes)
+    run = sum(bool(of_it) for of_it, _ in outcomes)
+    print(f"{found} of {len(mutants)} found ({run} run) within {len(seeds)} seeds each")
 
 
 def main() -> None:
@@ -206,14 +257,16 @@ def main() -> None:
     parser.add_argument("--first", type=int, default=random.randrange(10**6, 10**9))
     parser.add_argument("--seeds", type=int, default=2_000)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--try", dest="tries", type=int, nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--kept", type=Path, help="file that has which seeds run which mutant")
+    parser.add_argument("--of", choices=("found", "ran"), help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.tries:
-        first, count = options.tries
-        print(json.dumps(_try(range(first, first + count))))
+    if options.of:
+        seeds = json.load(sys.stdin)
+        print(json.dumps(_found(seeds) if options.of == "found" else _ran(seeds)))
     else:
         drew = drawn(options.count, options.first)
-        measure(drew, options.first, options.seeds, options.jobs)
+        seeds = range(options.first, options.first + options.seeds)
+        measure(drew, seeds, options.jobs, options.kept)
 
 
 if __name__ == "__main__":

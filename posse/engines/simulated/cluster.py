@@ -127,11 +127,11 @@ class SimulatedCluster:
         self.network = SimulatedNetwork(self.schedule, self._note)
         self.events: list[TraceEvent] = []
         self.records: dict[int, RunRecord] = {}
-        self.ended: list[EndedProcess] = []
-        self.defects: list[str] = []
+        self.ended, self.defects = list[EndedProcess](), list[str]()
         self.errors: dict[int, PosseError] = {}
         """The error that ended a process last, by rank."""
-        self.logged: list[TraceEvent] = []
+        self.logged, self.warned = list[TraceEvent](), list[str]()
+        """What was logged, and of that the warnings."""
         self.processes: dict[int, Process] = {}
         self.worlds: dict[int, SimulatedWorld] = {}
         self.disks = {rank: self._disk() for rank in self.ranks}
@@ -463,6 +463,8 @@ class SimulatedCluster:
             text = record.getMessage()
             self._tell("logs", running.rank, text)
             self.logged.append(self.events[-1])
+            if record.levelno >= logging.WARNING:
+                self.warned.append(f"{peer_name(running.rank)}: {text}")
             if " has a defect: " in text:
                 self.defects.append(text)
 

@@ -42,6 +42,8 @@ class TurnSchedule:
         self.greenlets = greenlets()
         self._due: list[tuple[float, int, Callable[[], None]]] = []
         self._order = itertools.count()
+        self._done: Callable[[], bool] = lambda: True
+        self._until = math.inf
         self.greenlet: Any = self.greenlets.getcurrent()
 
     def call_at(self, when: float, act: Callable[[], None]) -> None:
@@ -52,18 +54,23 @@ class TurnSchedule:
         """Act after this many seconds."""
         self.call_at(self.now + seconds, act)
 
-    @property
-    def next_due(self) -> float:
-        """When something is due next."""
-        return self._due[0][0] if self._due else math.inf
+    def is_next(self, when: float) -> bool:
+        """Whether nothing is due until then."""
+        return not self._due or when < self._due[0][0]
+
+    def may_pass(self, until: float) -> bool:
+        """Whether `carry_on` would let time pass until then, and nothing else happens before."""
+        return self.is_next(until) and until <= self._until and not self._done()
 
     def carry_on(self, done: Callable[[], bool], until: float) -> None:
         """Let time pass until `done`, or nothing is due any more, or the time has come."""
         self.greenlet = self.greenlets.getcurrent()
-        while self._due and not done():
-            if self._due[0][0] > until:
+        self._done, self._until = done, until
+        due, pop = self._due, heapq.heappop
+        while due and not done():
+            if due[0][0] > until:
                 return
-            self.now, _, act = heapq.heappop(self._due)
+            self.now, _, act = pop(due)
             act()
 
 
@@ -124,8 +131,12 @@ class Process:
         if not self.alive:
             raise Killed
         schedule, turn = self._schedule, self.turns
-        if deaf and until < schedule.next_due:
+        if deaf and schedule.is_next(until):
             schedule.now = max(schedule.now, until)  # nobody else has a turn before
+            return
+        if not deaf and self.stopped_at is None and schedule.may_pass(until):
+            schedule.now = max(schedule.now, until)  # as below, without a switch there and back
+            self.turns += 1
             return
         if until < math.inf:
             schedule.call_at(until, lambda: self._resume(turn))

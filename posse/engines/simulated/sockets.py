@@ -81,7 +81,10 @@ def _await(
         return
     until = float("inf") if milliseconds is None or milliseconds < 0 else milliseconds / 1000
     until += schedule.now
-    while not any(source.came for source in sources) and schedule.now < until:
+    while schedule.now < until:
+        for source in sources:
+            if source.came:
+                return
         process.wait(until)
 
 

@@ -22,6 +22,7 @@ from posse.protocol.machine import COORDINATOR
 from posse.report.picture import Arrow, Band, Mark, picture
 from posse.results.record import RunRecord
 from posse.spec.runfile import EngineSpec, RunSpec
+from posse.testing.simulator import undisturbed
 from posse.testing.simulator.faults import (
     DAMAGES,
     FOR_EVER,
@@ -143,16 +144,21 @@ def _undisturbed(encoded: bytes, number: int, single: tuple[int, ...] = ()) -> d
 
 
 @functools.lru_cache(maxsize=64)
-def course(encoded: bytes, mode: JoinMode) -> tuple[int, tuple[tuple[int, int], ...]]:
-    """The undisturbed run: how many frames come, and over which links."""
-    cluster = _cluster(decode_plan(encoded), 0, mode=mode)
+def course(
+    encoded: bytes, mode: JoinMode
+) -> tuple[int, tuple[tuple[int, int], ...], tuple[Violation, ...]]:
+    """The undisturbed run: how many frames come, over which links, and what is wrong even so."""
+    plan = decode_plan(encoded)
+    cluster = _cluster(plan, 0, mode=mode)
     try:
         cluster.run(cluster.schedule.now + AT_MOST)
     finally:
         cluster.close()
     came = [event for event in cluster.events if event.what == "came"]
     links = {(min(e.source, e.target), max(e.source, e.target)) for e in came}
-    return len(came), tuple(sorted(links))
+    timed = isinstance(plan.spec.arms, LiveArms) or plan.spec.network is not None
+    wrong = () if timed else tuple(Violation(*each) for each in undisturbed.amiss(cluster))
+    return len(came), tuple(sorted(links)), wrong
 
 
 def _cluster(
@@ -208,7 +214,7 @@ def attempt(
     if mode == "started":
         plan = started(plan, seed)
     encoded, agents = _plainest(plan.spec), plan.spec.agents.count
-    frames, links = course(encoded, mode)
+    frames, links, even_so = course(encoded, mode)
     of_keys = None if mode == "started" else draw_of_keys(seed, agents, frames)
     if faults is None:
         settings = _draw_settings(plan, seed, mode, keyed=of_keys is not None) * (kinds == KINDS)
@@ -236,9 +242,10 @@ def attempt(
         def late() -> bool:
             # a coordinator that came late waits for agents to join, and the others for it; all wait
             # for an agent that left before it was let in
-            waits = cluster.came_late or not cluster.is_up(COORDINATOR)
-            within = AT_MOST if waits else soon
             passed = cluster.schedule.now - nemesis.quiet_at
+            if passed <= min(soon, AT_MOST):
+                return False
+            within = soon if cluster.is_up(COORDINATOR) and not cluster.came_late else AT_MOST
             return passed > within and (passed > AT_MOST or not _turned_away(cluster, faults))
 
         with turned(settings):
@@ -246,7 +253,7 @@ def attempt(
         expected = {
             n: _expected(plan, encoded, n, cluster, faults) for n in range(plan.spec.repeat)
         }
-        violations = list(_violations(cluster, faults, expected))
+        violations = [*even_so, *_violations(cluster, faults, expected)]
         if cluster.went_back and all(fault.what == "journal older" for fault in faults):
             violations += _unnamed(cluster, cluster.went_back)
     finally:
@@ -344,6 +351,7 @@ def _violations(
         for how in door.wrong:
             yield Violation("a told reward is used once", f"agent {rank}: {how}")
     yield from _blames(cluster, faults)
+    yield from _unsaid(cluster, faults)
     yield from _unblamed(cluster, faults)
     if cluster.keys is not None:
         yield from _admissions(cluster, faults)
@@ -519,6 +527,20 @@ def _blames(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> Itera
             named = set(_named_in(ended.why.splitlines()[0]))
             if named and not named & at_fault:
                 yield Violation("whoever is blamed is at fault", ended.why.splitlines()[0])
+
+
+def _unsaid(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> Iterator[Violation]:
+    """A record names whoever said nothing to its end, and nobody who is well."""
+    at_fault = {*cluster.mates([*touched(faults)])}
+    at_end = ("Report ", "Stopped ")
+    told = {e.source for e in cluster.events if e.what == "came" and e.detail.startswith(at_end)}
+    for number, record in cluster.records.items():
+        if silent := {*cluster.ranks} - told - record.without - {COORDINATOR}:
+            yield Violation("a loss is said", f"run {number} does not name {sorted(silent)}")
+        if COORDINATOR not in at_fault and (well := {*record.dismissed} - at_fault):
+            yield Violation("who is well is not left out", f"run {number}: {sorted(well)}")
+        for how in undisturbed.sums(record):
+            yield Violation("a record adds up", how)
 
 
 def _named_in(text: str) -> Iterator[int]:

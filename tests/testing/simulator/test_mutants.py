@@ -30,5 +30,4 @@ def test_each_that_is_drawn_can_be_planted(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_fault_is_found_and_code_without_one_is_not_blamed() -> None:
     found = tried(mutant_of(SESSION, ": self.taken = taken"), range(3))
-    assert found.ran
     assert found.found
