@@ -512,30 +512,16 @@ class Lobby:
         return here
 
     def _arrived(self, member: Member, inbox: str, now: float) -> list[LobbyEffect]:
-        inbox = member.inbox or inbox  # what a `Resume` said is newer
-        if self._run is None and (other := self.roster.squatter(member, inbox)):
+        member.inbox = member.inbox or inbox  # what a `Resume` said is newer
+        lacks = not member.inbox and get_system(self._system).wiring is not None
+        bad = (member, "it has no inbox for its neighbours") if lacks else None
+        if bad := bad or self.roster.misplaced(member, before_run=self._run is None):
+            who, why = bad
             self.refused["bad-inbox"] += 1
-            self.roster.expel(other)
-            self._came.discard(other.rank)
-            why = f"its inbox {printable(inbox)} is on the host of agent {member.rank}"
-            refusal = _refuse(other.rank, why, other.identity, other.host)
-            return [*refusal, *self._arrived(member, inbox, now)]
-        trouble = self.roster.inbox_trouble(member, inbox)
-        if not inbox and get_system(self._system).wiring is not None:
-            trouble = "it has no inbox for its neighbours"
-        if trouble:
-            self.refused["bad-inbox"] += 1
-            self.roster.expel(member)
-            return _refuse(member.rank, trouble, member.identity, member.host)
-        member.inbox = inbox
-        if far := self.roster.out_of_reach():
-            out, why = far
-            self.refused["bad-inbox"] += 1
-            self.roster.expel(out)
-            refusal = _refuse(out.rank, why, out.identity, out.host)
-            if out is member:
-                return refusal
-            return [*refusal, *self._arrived(member, inbox, now)]
+            self.roster.expel(who)
+            self._came.discard(who.rank)
+            refusal = _refuse(who.rank, why, who.identity, who.host)
+            return refusal if who is member else [*refusal, *self._arrived(member, inbox, now)]
         member.takes_part = True
         self._came.add(member.rank)
         arrived = self._moved(now)

@@ -273,22 +273,23 @@ class Roster:
         local = inbox.startswith("ipc://") or is_local(inbox)
         return "" if local else f"its inbox {printable(inbox)} is not on this machine"
 
-    def squatter(self, member: Member, inbox: str) -> Member | None:
-        """Who has this inbox, which is on the host of `member` and not on its own; None if nobody.
+    def misplaced(self, member: Member, *, before_run: bool) -> tuple[Member, str] | None:
+        """Whose inbox cannot be, now that `member` has come, and why; None if all can.
 
-        Where `engine.inboxes` allows both, it could else keep another out by being first.
+        Where `engine.inboxes` allows both, who is on an inbox's host has the better right to it.
+        Of those on loopback others cannot reach any: a name such as the machine's own may mean it
+        (Debian's is 127.0.1.1).
         """
+        inbox, everybody = member.inbox, self.members.values()
         host = split(inbox)[0]
-        others = [m for m in self.members.values() if m.inbox == inbox and m.rank != member.rank]
-        return next((m for m in others if m.host != host == member.host), None)
-
-    def out_of_reach(self) -> tuple[Member, str] | None:
-        """An agent whose inbox agents of other machines cannot reach, and why, if there is one.
-
-        A name such as the machine's own may mean loopback: Debian's is 127.0.1.1.
-        """
-        away = [m for m in self.members.values() if m.host and not is_loopback(m.host)]
-        near = [m for m in self.members.values() if is_loopback(split(m.inbox)[0])]
+        others = [m for m in everybody if m.inbox == inbox and m.rank != member.rank]
+        for other in others if before_run and host == member.host else ():
+            if other.host != host:
+                return other, f"its inbox {printable(inbox)} is on the host of agent {member.rank}"
+        if trouble := self.inbox_trouble(member, inbox):
+            return member, trouble
+        away = [m for m in everybody if m.host and not is_loopback(m.host)]
+        near = [m for m in everybody if is_loopback(split(m.inbox)[0])]
         if not (away and near):
             return None
         return near[0], (

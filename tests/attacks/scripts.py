@@ -177,10 +177,14 @@ SCRIPTS: dict[str, Script] = {
         holds=("then a run: exit 0", r"harm: \[\]"),
     ),
     "a14_result_lost": Script(
+        edits=(("site.wait(60)", "site.wait(200)"),),
+        seconds=400,
         holds=(r"exit 0 \[.*'result.json'",),
     ),
     "a14b": Script(
+        edits=(("site.wait(80)", "site.wait(200)"),),
         calls=("1100",),
+        seconds=400,
         holds=(r"exit 0 \[.*'result.json'",),
     ),
     "a15_flood": Script(
@@ -253,10 +257,12 @@ SCRIPTS: dict[str, Script] = {
         instead="tests/wire/test_inbox_door.py::test_where_nothing_has_to_come_back_little_may",
     ),
     "a24_many_connections_one_key": Script(
-        edits=(("time.sleep(5); here", "time.sleep(40); here"),),
+        edits=(("time.sleep(5); here", "time.sleep(90); here"),),
         holds=("an honest agent could join: True",),
     ),
     "a24b": Script(
+        edits=(("T < 40 and", "T < 120 and"),),
+        seconds=400,
         holds=("an honest agent could join: True",),
     ),
     "a25_inbox_strangers": Script(
