@@ -12,12 +12,11 @@ import os
 import socket
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
 import uvicorn
-from msgspec import Meta
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
@@ -28,7 +27,7 @@ from posse.errors import InputError, PosseError
 from posse.gates import decode, files, owners
 from posse.gates import http as gate
 from posse.live.desk import Decision
-from posse.live.openapi import document
+from posse.live.openapi import Asked, document
 from posse.live.service import Service
 from posse.live.told import Reward, ask, tell
 
@@ -47,14 +46,6 @@ longest, of those first that never sent one."""
 
 _SHORTEST = 16
 """Characters of a token."""
-
-_ID = Annotated[str, Meta(max_length=100)]
-
-
-class Asked(msgspec.Struct, frozen=True):
-    """The body of POST /v1/ask. `person`: who asks, or ""."""
-
-    person: Annotated[str, Meta(max_length=1_000)] = ""
 
 
 class Evaluation(msgspec.Struct, frozen=True):

@@ -1,45 +1,71 @@
-"""The OpenAPI document of the HTTP door; OFREP's own is public."""
+"""The OpenAPI document of the HTTP door, made from the types that it decodes and encodes.
 
-from collections.abc import Sequence
-from typing import Any
+OFREP's own document is public.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
 
 from posse import __version__
+from posse.live.desk import Decision
+from posse.live.service import LiveStatus
+from posse.live.told import Reward, Told
+
+
+class Asked(msgspec.Struct, frozen=True):
+    """The body of POST /v1/ask. `person`: who asks, or ""."""
+
+    person: Annotated[str, Meta(max_length=1_000)] = ""
+
+
+class DoorFailure(msgspec.Struct, frozen=True):
+    """What a request that failed is answered."""
+
+    errorCode: str  # noqa: N815  (OFREP's names)
+    errorDetails: str  # noqa: N815
+
+
+_FAILURES = {
+    400: "the body is wrong",
+    401: "the token is missing or wrong",
+    403: "asked under another name, or by a page of another site",
+    413: "the body is too large",
+    415: "the body is not JSON",
+    429: "too many requests",
+    503: "the disk cannot be written",
+}
+_TYPES = (Asked, Decision, Reward | list[Reward], list[Told], LiveStatus, DoorFailure)
 
 
 def document(names: Sequence[str]) -> dict[str, Any]:
     """The document, for arms of these names."""
-    decision = _object(
-        id={"type": "string", "description": "what the reward is told under"},
-        arm={"type": "integer", "minimum": 0, "maximum": len(names) - 1},
-        name={"type": "string", "enum": list(names)},
-        idle={
-            "type": "string",
-            "enum": ["", "waits", "over", "person", "crowded"],
-            "description": "why the reward is not used; empty if it is",
-        },
+    (asked, decision, rewards, told, status, failure), schemas = msgspec.json.schema_components(
+        _TYPES, ref_template="#/components/schemas/{name}"
     )
-    reward = _object(id={"type": "string", "maxLength": 100}, reward={"type": "number"})
-    told = _object(
-        ("used",),
-        used={"type": "boolean"},
-        refused={"type": "string", "enum": ["late", "twice", "unknown", "range"]},
-        why={"type": "string"},
+    schemas["Decision"]["properties"]["arm"] |= {"minimum": 0, "maximum": len(names) - 1}
+    schemas["Decision"]["properties"]["name"]["enum"] = list(names)
+
+    def operation(summary: str, answers: Mapping[int, tuple[str, Any]], **body: Any) -> Any:
+        said = {code: (says, failure) for code, says in _FAILURES.items()} | dict(answers)
+        responses = {
+            str(code): {"description": says, "content": _as_json(schema)}
+            for code, (says, schema) in said.items()
+        }
+        return {"summary": summary, **body, "responses": responses}
+
+    ask = operation(
+        "Which arm a request gets",
+        {200: ("a decision", decision)},
+        requestBody={"content": _as_json(asked)},
     )
-    status = _object(
-        over={"type": "boolean"},
-        answer={"type": ["integer", "null"]},
-        answer_name={"type": "string"},
-        open={"type": "integer"},
-        waiting={"type": "integer"},
-        counts={"type": "object", "additionalProperties": {"type": "integer"}},
-        told={"type": "number", "description": "when a reward last came, in Unix time"},
-        oldest={"type": "number", "description": "seconds that the oldest decision is open"},
-        latency={"type": "object", "additionalProperties": {"type": "number"}},
+    tell = operation(
+        "Tell rewards; telling one again changes nothing",
+        {200: ("what became of each", told), 409: ("each was refused", told)},
+        requestBody={"content": _as_json(rewards)},
     )
-    error = _object(errorCode={"type": "string"}, errorDetails={"type": "string"})
-    rewards = {"oneOf": [_ref("Reward"), {"type": "array", "items": _ref("Reward")}]}
-    answered = {"type": "array", "items": _ref("Told")}
-    person = {"person": {"type": "string", "maxLength": 1000}}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -49,75 +75,19 @@ def document(names: Sequence[str]) -> dict[str, Any]:
         },
         "security": [{}, {"bearer": []}, {"key": []}],
         "paths": {
-            "/v1/ask": {
-                "post": _operation(
-                    "Which arm a request gets",
-                    {"type": "object", "properties": person},
-                    {"200": ("a decision", _ref("Decision"))},
-                )
-            },
-            "/v1/rewards": {
-                "post": _operation(
-                    "Tell rewards; telling one again changes nothing",
-                    rewards,
-                    {
-                        "200": ("what became of each", answered),
-                        "409": ("each was refused", answered),
-                    },
-                )
-            },
-            "/v1/status": {
-                "get": _operation("What happened so far", None, {"200": ("it", _ref("Status"))})
-            },
+            "/v1/ask": {"post": ask},
+            "/v1/rewards": {"post": tell},
+            "/v1/status": {"get": operation("What happened so far", {200: ("it", status)})},
         },
         "components": {
             "securitySchemes": {
                 "bearer": {"type": "http", "scheme": "bearer"},
                 "key": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
             },
-            "schemas": {
-                "Decision": decision,
-                "Reward": reward,
-                "Told": told,
-                "Status": status,
-                "Error": error,
-            },
+            "schemas": schemas,
         },
     }
 
 
-def _object(required: Sequence[str] | None = None, **properties: Any) -> dict[str, Any]:
-    names = list(properties) if required is None else list(required)
-    return {"type": "object", "required": names, "properties": properties}
-
-
-def _ref(name: str) -> dict[str, str]:
-    return {"$ref": f"#/components/schemas/{name}"}
-
-
-def _operation(
-    summary: str, body: Any, answers: dict[str, tuple[str, dict[str, Any]]]
-) -> dict[str, Any]:
-    failures = {
-        "400": "the body is wrong",
-        "401": "the token is missing or wrong",
-        "403": "asked under another name, or by a page of another site",
-        "413": "the body is too large",
-        "415": "the body is not JSON",
-        "429": "too many requests",
-        "503": "the disk cannot be written",
-    }
-    responses = {
-        code: {"description": says, "content": {"application/json": {"schema": schema}}}
-        for code, (says, schema) in answers.items()
-    } | {
-        code: {
-            "description": says,
-            "content": {"application/json": {"schema": _ref("Error")}},
-        }
-        for code, says in failures.items()
-    }
-    operation: dict[str, Any] = {"summary": summary, "responses": responses}
-    if body is not None:
-        operation["requestBody"] = {"content": {"application/json": {"schema": body}}}
-    return operation
+def _as_json(schema: Any) -> dict[str, Any]:
+    return {"application/json": {"schema": schema}}

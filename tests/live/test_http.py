@@ -177,7 +177,7 @@ def test_the_document_names_every_path_and_what_it_answers(opened) -> None:
     decision = call(where, "POST", "/v1/ask")[1]
     told = call(where, "POST", "/v1/rewards", {"id": decision["id"], "reward": 1})[1][0]
     now = call(where, "GET", "/v1/status")[1]
-    for answer, name in ((decision, "Decision"), (told, "Told"), (now, "Status")):
+    for answer, name in ((decision, "Decision"), (told, "Told"), (now, "LiveStatus")):
         assert set(schemas[name]["required"]) <= set(answer) <= set(schemas[name]["properties"])
 
 
