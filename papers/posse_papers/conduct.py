@@ -43,6 +43,7 @@ def repetitions(
     *,
     quick: bool,
     engine: str,
+    seed: int = SEED,
     times: int = 1,
     asked: set[tuple[str, Place]] | None = None,
 ) -> list[tuple[Repetition, str, Place]]:
@@ -50,8 +51,8 @@ def repetitions(
 
     `times` as many as the experiment has; of the `asked` variants and points only, if any are.
 
-    A system whose print needs no correction is run once, for both variants. The quick form leaves
-    out a variant that judges no statement.
+    A system whose print needs no correction is run once, for both variants. A variant that judges
+    no statement is left out.
     """
     judging = {of.by for of in experiment.statements}
     repeat, points = times * experiment.repeat[0 if quick else 1], experiment.points(quick)
@@ -65,13 +66,14 @@ def repetitions(
                 engine=engine,
                 number=number,
                 keep_log=experiment.keep_log,
+                seed=seed,
             ),
             variant,
             place,
         )
         for number in range(repeat * max(of.times for of in points.values()))
         for variant in experiment.variants
-        if not quick or not judging or {"both", variant} & judging
+        if not judging or {"both", variant} & judging
         for place, of in points.items()
         if number < repeat * of.times and variant in of.variants
         if asked is None or (variant, place) in asked
@@ -82,6 +84,7 @@ def make_ahead(
     experiments: Iterable[Experiment],
     *,
     quick: bool,
+    seed: int = SEED,
     folder: Path,
     screen: Screen = _NOWHERE,
     jobs: int | None = None,
@@ -95,7 +98,7 @@ def make_ahead(
     tasks = {
         task.name: task
         for experiment in reversed(list(experiments))
-        for task, _, _ in repetitions(experiment, quick=quick, engine="memory")
+        for task, _, _ in repetitions(experiment, quick=quick, engine="memory", seed=seed)
     }
     with Progress("all", len(tasks), screen, "repetitions", after=0.1) as progress:
         keep(
@@ -112,6 +115,7 @@ def conduct(
     *,
     quick: bool,
     engine: str = "memory",
+    seed: int = SEED,
     folder: Path | None = None,
     screen: Screen = _NOWHERE,
     jobs: int | None = None,
@@ -126,7 +130,7 @@ def conduct(
     began = time.monotonic()
     repeat, points = experiment.repeat[0 if quick else 1], experiment.points(quick)
     measured: dict[str, Measured] = {
-        variant: Measured(variant, experiment.metric) for variant in experiment.variants
+        variant: Measured(variant, experiment.metric, seed=seed) for variant in experiment.variants
     }
     tests = [test for of in experiment.statements for test in every_test(of, measured)]
     agreement: Agreement = []
@@ -136,7 +140,9 @@ def conduct(
         asked = {(test.form, place) for test in going for place in test.read} if look else None
         if not going and look:
             break
-        wanted = repetitions(experiment, quick=quick, engine=engine, times=2**look, asked=asked)
+        wanted = repetitions(
+            experiment, quick=quick, engine=engine, seed=seed, times=2**look, asked=asked
+        )
         # a repetition that both variants share is run once
         tasks = {task.name: task for task, _, _ in wanted if task.name not in done}
         name = f"{experiment.name}, look {look + 1}" if look else experiment.name
@@ -168,7 +174,7 @@ def conduct(
         x_label=axes.x,
         y_label=axes.y,
         shape=axes.shape,
-        form="quick" if quick else "full",
+        form="second" if seed != SEED else "quick" if quick else "full",
         repeat=repeat,
         engine=engine,
         engines_agree=all(one == other for _, one, other in agreement) if agreement else None,
@@ -196,6 +202,7 @@ def estimate(
     *,
     quick: bool,
     engine: str = "memory",
+    seed: int = SEED,
     folder: Path | None = None,
     screen: Screen = _NOWHERE,
     jobs: int | None = None,
@@ -206,7 +213,7 @@ def estimate(
     `counted` has the repetitions of experiments before, which these share, and is added to.
     """
     of_point: dict[tuple[str, Place], list[Repetition]] = {}
-    for task, _, place in repetitions(experiment, quick=quick, engine=engine):
+    for task, _, place in repetitions(experiment, quick=quick, engine=engine, seed=seed):
         same = of_point.setdefault((task.variant, place), [])
         if task not in same[-1:]:
             same.append(task)

@@ -15,8 +15,11 @@ from posse.extend import Variant
 from posse_papers.sample import Metric, rounds
 from posse_papers.statements import Place, Statement
 
-SEED = 1
-"""The seed of every experiment; repetitions differ by their number."""
+SEED, SECOND_SEED = 1, 2
+"""The seed of every experiment, and another one to see whether a limit was fitted to the first.
+
+Repetitions differ by their number.
+"""
 
 VARIANTS: tuple[Variant, ...] = ("corrected", "printed")
 
@@ -38,9 +41,9 @@ class Computation:
         """What it is, as plain data."""
         return [self.of.__module__, self.of.__qualname__, *self.arguments]
 
-    def __call__(self, variant: str, number: int) -> dict[str, Any]:
+    def __call__(self, variant: str, number: int, seed: int = SEED) -> dict[str, Any]:
         """The numbers of one repetition."""
-        sequence = np.random.SeedSequence(SEED, spawn_key=(number,))
+        sequence = np.random.SeedSequence(seed, spawn_key=(number,))
         there = {"variant": variant, "generator": np.random.default_rng(sequence)}
         asked = inspect.signature(self.of).parameters
         more = {name: value for name, value in there.items() if name in asked}

@@ -22,7 +22,7 @@ from posse.pages import (
     to_svg,
 )
 from posse_papers.conduct import Outcome
-from posse_papers.experiment import SEED, Experiment, panel
+from posse_papers.experiment import Experiment, panel
 from posse_papers.outcome import Judged, Tried
 from posse_papers.statements import Measured
 
@@ -67,7 +67,7 @@ def _numbers(outcome: Outcome) -> Section:
             ended = ", ".join(sorted({sample.status for sample in samples}))
             rows.append((variant, line, *[x] * place, mean, len(samples), ended))
     header = ("variant", "line", *[axes.x] * place, axes.y, "runs", "ended")
-    text = f"Means with their 95% intervals from five runs on, seed {SEED}."
+    text = "Means with their 95% intervals from five runs on."
     return Section(id="numbers", title="Every point", text=[text], tables=[table("", header, rows)])
 
 

@@ -11,9 +11,9 @@ from posse_papers.outcome import Told
 _decode = msgspec.json.Decoder(Told).decode
 
 
-def kept(quick: Mapping[str, Told], full: Mapping[str, Told]) -> str:
-    """JSON Lines: an outcome each, without the points."""
-    told = [msgspec.structs.replace(one, numbers={}) for one in (*quick.values(), *full.values())]
+def kept(*forms: Mapping[str, Told]) -> str:
+    """JSON Lines: an outcome of each form each, without the points."""
+    told = [msgspec.structs.replace(one, numbers={}) for form in forms for one in form.values()]
     return "".join(msgspec.json.encode(one).decode() + "\n" for one in told)
 
 

@@ -48,6 +48,7 @@ class Repetition:
     engine: str
     number: int
     keep_log: bool
+    seed: int = SEED
 
     @property
     def specification(self) -> dict[str, Any]:
@@ -55,7 +56,7 @@ class Repetition:
         assert isinstance(self.run, dict)
         return {
             **self.run,
-            "seed": SEED,
+            "seed": self.seed,
             "variant": self.variant,
             "engine": {"kind": self.engine},
         }
@@ -65,6 +66,7 @@ class Repetition:
         """Which one it is among all, and under which it is kept."""
         if isinstance(self.run, Computation):
             made_from: Any = [self.run.identity(), _text_of(self.run.of.__module__), self.variant]
+            made_from += [self.seed]
         else:
             made_from = [self.specification, self.keep_log]
         text = json.dumps([made_from, self.number], sort_keys=True)
@@ -96,7 +98,7 @@ def some(tasks: Sequence[Repetition]) -> list[Sample]:
     began = time.process_time()
     task = tasks[0]
     if isinstance(task.run, Computation):
-        numbers = task.run(task.variant, task.number)
+        numbers = task.run(task.variant, task.number, task.seed)
         seconds, curve = time.process_time() - began, numbers.pop("curve", None)
         return [Sample(status="computed", curve=curve, numbers=numbers, seconds=seconds)]
     records = []

@@ -46,8 +46,13 @@ Both = tuple[Told, Told | None]
 """An experiment's outcome, and that of paper size if there is one."""
 
 
-def text(quick: Mapping[str, Told], full: Mapping[str, Told], names: Iterable[str]) -> str:
-    """The document, from the outcomes of both forms by name."""
+def text(
+    quick: Mapping[str, Told],
+    full: Mapping[str, Told],
+    second: Mapping[str, Told],
+    names: Iterable[str],
+) -> str:
+    """The document, from the outcomes of both forms by name, and of the second seed."""
     either = {**full, **quick}
     known = [name for name in names if name in either]
     told: dict[str, list[Both]] = {}
@@ -65,9 +70,25 @@ def text(quick: Mapping[str, Told], full: Mapping[str, Told], names: Iterable[st
         parts=_PARTS,
         told=told,
         looks=LOOKS,
+        again=_again(quick, second),
         quick=quick.values(),
         full=full.values(),
         not_run=[name for name in names if name not in either],
+    )
+
+
+def _again(quick: Mapping[str, Told], second: Mapping[str, Told]) -> tuple[int, list[str]]:
+    """How many checks of our own were made with two seeds, and those that differ, in words."""
+    both = [
+        (name, one, other)
+        for name in quick.keys() & second.keys()
+        for one, other in zip(quick[name].statements, second[name].statements, strict=True)
+        if not one.place
+    ]
+    return len(both), sorted(
+        f"`{name}`, {_cut(one.text)}: {one.verdict}, then {other.verdict}"
+        for name, one, other in both
+        if one.verdict != other.verdict
     )
 
 

@@ -164,6 +164,7 @@ class Measured:
     runs: dict[Place, list[Sample]] = field(default_factory=dict)
     settings: dict[Place, Any] = field(default_factory=dict)
     error: float = 0.05
+    seed: int = 1
     changed: dict[Place, tuple[float, float]] = field(default_factory=dict)
     odds: float | None = None
 

@@ -28,12 +28,13 @@ from posse.verbs import (
     write_whole,
 )
 from posse_papers import catalogue, conduct, record
+from posse_papers.experiment import SECOND_SEED, SEED
 from posse_papers.outcome import Told
 
 HOURS = 6
 """Processor hours that all experiments may take in full."""
 
-_OUTCOME = "outcome.json"
+_OUTCOME, _FORMS = "outcome.json", ("quick", "full", "second")
 _KEPT = "repetitions"
 
 
@@ -43,6 +44,8 @@ class How(Jobs):
 
     quick: bool = False
     """run the small form, about a minute each"""
+    second_seed: bool = False
+    """run the small form with another seed: were limits fitted to the first?"""
     on: Annotated[str, Parameter(metavar="dask://HOST:PORT")] = ""
     """make the repetitions in memory on the workers of this Dask scheduler"""
     engine: Engine = "memory"
@@ -98,9 +101,9 @@ def _list(names: Sequence[str], out: Path) -> int:
 
 def _last(out: Path) -> dict[str, Told]:
     """The last outcome of each experiment: that in `out`, or the recorded one."""
-    found = {told.name: told for told in record.recorded()}
+    found = {told.name: told for told in record.recorded() if told.form != "second"}
     newest: dict[str, float] = {}
-    for form in ("quick", "full"):
+    for form in _FORMS[:2]:
         for name, told in _kept([*catalogue.experiments()], out, form).items():
             when = (out / name / form / _OUTCOME).stat().st_mtime
             if when > newest.get(name, 0.0):
@@ -116,7 +119,8 @@ def _chosen(names: Sequence[str]) -> list[Any]:
 def _how(how: How, workers: Any) -> dict[str, Any]:
     """The options for making, keeping and showing repetitions."""
     return {
-        "quick": how.quick,
+        "quick": how.quick or how.second_seed,
+        "seed": SECOND_SEED if how.second_seed else SEED,
         "engine": how.engine,
         "folder": how.out / _KEPT,
         "screen": screen(),
@@ -159,12 +163,12 @@ def _run(chosen: list[Any], how: How, workers: Any) -> int:
         _tell(found.told, folder)
     if document is not None:
         names = list(catalogue.experiments())
-        quick, full = (_kept(names, out, form) for form in ("quick", "full"))
+        quick, full, second = (_kept(names, out, form) for form in _FORMS)
         outcomes = document.with_suffix(".jsonl").resolve()
         for sentence in record.changes(outcomes, quick, full):
             print(sentence)
-        write_whole(document, reproduction.text(quick, full, names))
-        write_whole(outcomes, record.kept(quick, full))
+        write_whole(document, reproduction.text(quick, full, second, names))
+        write_whole(outcomes, record.kept(quick, full, second))
         write_whole(document.with_name("ledger.md"), ledger.text(quick))
         print(document)
     return 3 if failed else 0
@@ -184,7 +188,7 @@ def _resumable(out: Path, name: str) -> Iterator[None]:
 
 
 def _form(how: How) -> str:
-    return "quick" if how.quick else "full"
+    return "second" if how.second_seed else "quick" if how.quick else "full"
 
 
 def _kept(names: list[str], out: Path, form: str) -> dict[str, Told]:

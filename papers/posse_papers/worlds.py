@@ -25,7 +25,9 @@ _DEALS = 200
 
 def plan_of(measured: Measured, line: str, x: float = 0.0) -> Plan:
     """The plan of the runs of a point."""
-    return prepare({**measured.settings[line, x], "seed": SEED, "variant": measured.variant})
+    return prepare(
+        {**measured.settings[line, x], "seed": measured.seed, "variant": measured.variant}
+    )
 
 
 def world(text: str, made: Callable[[Measured], Measured]) -> Mutant:

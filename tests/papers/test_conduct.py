@@ -256,6 +256,29 @@ def test_errors_of_all_looks_stay_below_a_tenth():
     assert 0.05 < answers / 1_000 < 0.097
 
 
+def test_a_second_seed_is_another_form_beside_the_first(tmp_path, monkeypatch):
+    experiment = small().but(lines={
+        "ε=0.1": {0.0: Computation(noisy, 9.0)},
+        "ε=0.5": {n: Computation(noisy, n) for n in (0.0, 5.0)},
+    }, variants=("corrected",), statements=small().statements[2:])  # fmt: skip
+    monkeypatch.setattr(catalogue, "experiments", lambda: {"small": experiment})
+    out = ["paper", "small", "--jobs", "1", "--out", str(tmp_path)]
+    document = tmp_path / "all.md"
+    assert cli.main([*out, "--quick"]) == 0
+    assert cli.main([*out, "--second-seed", "--document", str(document)]) == 0
+    one, two = (
+        json.loads((tmp_path / f"small/{form}/outcome.json").read_text())
+        for form in ("quick", "second")
+    )
+    assert one["numbers"] != two["numbers"]
+    assert (
+        "With a second seed 1 of\n1 of our own checks are answered the same."
+        in document.read_text()
+    )
+    told = json.loads((tmp_path / "all.jsonl").read_text().splitlines()[1])
+    assert told["form"] == "second"
+
+
 def test_a_repetition_that_experiments_share_costs_once(tmp_path):
     counted: set[str] = set()
     first, second = (

@@ -44,9 +44,25 @@ def outcome(*statements: Judged, **changes: Any) -> Told:
     return Told(**told)
 
 
-def document(one: Told, full: Told | None = None) -> str:
-    large = {} if full is None else {"small": full}
-    return reproduction.text({"small": one}, large, ["small", "other"])
+def document(one: Told, full: Told | None = None, second: Told | None = None) -> str:
+    large, again = ({} if told is None else {"small": told} for told in (full, second))
+    return reproduction.text({"small": one}, large, again, ["small", "other"])
+
+
+def test_checks_of_our_own_that_differ_with_a_second_seed_are_named() -> None:
+    holds, open_ = (
+        outcome(statement(Tried(choice={}, held=held, said="", refuted=["a"])))
+        for held in ("holds", "open")
+    )
+    for told in (holds, open_):
+        told.statements[0].place = ""
+    assert "second seed" not in document(holds)
+    same = "With a second seed 1 of\n1 of our own checks are answered the same.\n"
+    assert same in document(holds, second=holds)
+    other = (
+        "0 of\n1 of our own checks are answered the same; the others: `small`, it | falls: borne"
+    )
+    assert f"With a second seed {other} out, then undecided.\n" in document(holds, second=open_)
 
 
 def rows(text: str, start: str = "it") -> list[str]:
