@@ -489,7 +489,7 @@ class CoordinatorHost:
             case control.Complaint(about, reason):
                 if about != COORDINATOR and about not in range(attendance.agents):
                     raise RemoteProtocolError("no-such-agent", str(about))
-                known = about in (COORDINATOR, *self.network.neighbours[rank])
+                known = about == COORDINATOR or about in self.network.neighbours[rank]
                 summed = Settled in self.plan.system.server_hears
                 if not known and not (summed and reason.partition(":")[0] == NOT_SETTLED):
                     raise RemoteProtocolError("no-neighbour", str(about))
