@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -60,6 +61,10 @@ _MOST_USES = 10_000_000
 """Most uses of an arm's rows, where each run's use is cut at the ends of the others'."""
 
 
+_Cost = Annotated[float, msgspec.Meta(ge=0, le=1e15)]
+"""SQLite has infinity, too."""
+
+
 class LedgerRun(msgspec.Struct, frozen=True, kw_only=True):
     """One run: its task, how many rewards it used, and what each of them was charged.
 
@@ -73,10 +78,10 @@ class LedgerRun(msgspec.Struct, frozen=True, kw_only=True):
     task: str
     agent: int
     agents: int
-    epsilon: float | None
-    delta: float | None
+    epsilon: _Cost | None
+    delta: _Cost | None
     rewards: int
-    spent: float | None
+    spent: _Cost | None
 
 
 class Lifetime(msgspec.Struct, frozen=True, kw_only=True):

@@ -157,6 +157,8 @@ def test_one_that_is_not_there_is_not_made(tmp_path: Path) -> None:
         "UPDATE rows SET last = 1000000000000",
         "UPDATE rows SET last = 'x'",
         "UPDATE runs SET epsilon = 'x'",
+        "UPDATE runs SET epsilon = 9e999",
+        "UPDATE runs SET delta = -1",
         "UPDATE runs SET task = CAST(x'b2' AS TEXT)",
         "INSERT INTO losses VALUES (1, x'c1')",
         f"DROP TABLE rows; CREATE VIEW rows AS {ENDLESS} SELECT 1 AS run, x AS arm FROM c",
