@@ -150,16 +150,9 @@ def _answer(unsaid: Unsaid) -> str:
 
 
 def _chosen(columns: ColumnOptions) -> Chosen:
-    return Chosen(
-        arm=columns.arm,
-        reward=columns.reward,
-        propensity=columns.propensity,
-        person=columns.person,
-        separator=columns.separator,
-        header=not columns.no_header,
-        cost=columns.cost,
-        missing=columns.missing,
-    )
+    same = {*Chosen.__struct_fields__} - {"header"}
+    given = {name: getattr(columns, name) for name in same}
+    return Chosen(**given, header=not columns.no_header)
 
 
 def _log(path: Path, folder: Path, columns: ColumnOptions) -> Receipt:
