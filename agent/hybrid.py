@@ -49,7 +49,7 @@ items, so it is drawn and added up for up to 256 steps at once.
 
 import math
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -58,7 +58,6 @@ from posse.protocol.arrays import FloatArray
 from posse.protocol.noise import Noise
 from posse.protocol.privacy import Release
 
-_BATCH = 256
 _NOTHING: list[Release] = []
 
 
@@ -71,6 +70,8 @@ class HybridSums:
     most 256 steps.
     """
 
+    batch: ClassVar[int] = 256
+    """Steps whose noise is drawn at once, at most."""
     streams: int
     epsilon: float
     split: Literal["half", "tossou"]
@@ -80,14 +81,16 @@ class HybridSums:
     sums: FloatArray = field(init=False)
     levels: list[FloatArray] = field(init=False)
     ahead: FloatArray = field(init=False)
+    last: FloatArray = field(init=False)
     used: int = 0
+    drawn: int = 0
 
     def __post_init__(self) -> None:
         self.sums = np.zeros(self.streams)
         # levels[0]: the logarithmic mechanism's noise; levels[j + 1]: G_j, of whole batches only
         self.levels = [np.zeros(self.streams)]
-        # one row a step, the first of them made before
-        self.ahead = np.zeros((1, self.streams))
+        self.ahead = np.zeros((0, self.streams))
+        self.last = np.zeros((1, self.streams))
 
     @property
     def log_scale(self) -> float:
@@ -112,42 +115,55 @@ class HybridSums:
     def insert(self, stream: int, x: float) -> FloatArray:
         """Insert x into one stream and 0 into all others; returns the new releases, (streams,)."""
         self.sums[stream] += x
-        t = self.t = self.t + 1
+        self.t += 1
+        if self.used == len(self.ahead):
+            self.ahead, self.used = self.look_ahead(), 0
+        released: FloatArray = self.sums + self.ahead[self.used]
+        self.used += 1
+        return released
+
+    def look_ahead(self) -> FloatArray:
+        """The noise of the next releases, shape (steps, streams), at most `batch` steps.
+
+        At a doubling it is that of one release.
+        """
+        t = self.drawn + 1
         if t == 2 * self.T0 or t == 1:
             # draw the logarithmic mechanism's next number, and begin a new tree
             self.T0 = t
             self.levels[0] = self.levels[0] + self.noise.laplace(self.log_scale, self.streams)
             self.levels += [self.levels[0]] * (t.bit_length() - len(self.levels))
-            self.ahead, self.used = self.levels[0][None], 0
-        elif self.used == len(self.ahead):
-            self._look_ahead(t - self.T0)
-        released: FloatArray = self.sums + self.ahead[self.used]
-        self.used += 1
-        return released
+            noise = self.levels[0][None]
+        else:
+            noise = self._nodes(t - self.T0)
+        self.drawn += len(noise)
+        self.last = noise[-1:].copy()  # not a view, which keeps the batch
+        return noise
 
-    def _look_ahead(self, tau: int) -> None:
+    def _nodes(self, tau: int) -> FloatArray:
         """Draw the noise of the next steps, the first of them τ, and add it up along the tree.
 
         All nodes of a level are added at once, from the highest level down. Only the last step of a
         full batch may have its next higher bit in an earlier batch.
         """
-        steps = min(_BATCH, self.T0 - tau)
+        steps = min(self.batch, self.T0 - tau)
         flat = self.noise.laplace(self.node_scale, steps * self.streams)
-        noise = np.concatenate([self.ahead[-1:], flat.reshape(steps, self.streams)])
-        node = _BATCH // 2
+        # one row a step, the first of them made before
+        noise = np.concatenate([self.last, flat.reshape(steps, self.streams)])
+        node = self.batch // 2
         while node:
-            nodes = noise[node : _BATCH : 2 * node]
-            nodes += noise[0 : _BATCH : 2 * node][: len(nodes)]
+            nodes = noise[node : self.batch : 2 * node]
+            nodes += noise[0 : self.batch : 2 * node][: len(nodes)]
             node //= 2
-        if steps == _BATCH:
+        if steps == self.batch:
             last = tau - 1 + steps
             higher = last & (last - 1)
             # counting from 1, the lowest set bit of τ and the one above it; 0 for no bit
             level = (last ^ higher).bit_length()
             above = (higher & -higher).bit_length()
             noise[steps] += self.levels[above]
-            self.levels[level] = noise[steps].copy()  # not a view, which keeps the batch
-        self.ahead, self.used = noise, 1
+            self.levels[level] = noise[steps].copy()
+        return noise[1:]
 
     def new_releases(self) -> list[Release]:
         """The releases that the last item began; none unless it was a doubling, t = T_0.

@@ -12,6 +12,7 @@ from typing import Final
 import msgspec
 from mypy_extensions import mypyc_attr
 
+from posse.arms.shared import GroupArms
 from posse.coordinator.agreement import Agreement, Complaints
 from posse.coordinator.attendance import Attendance
 from posse.coordinator.regrouping import Regrouping
@@ -187,6 +188,12 @@ class CoordinatorHost:
             finished=len(self.attendance.finished),
             log=self.log,
         )
+
+    @property
+    def shared_arms(self) -> GroupArms:
+        """Those that all agents share, in a system where they do."""
+        assert self._server.arms is not None
+        return self._server.arms
 
     @property
     def shared_regret(self) -> float | None:

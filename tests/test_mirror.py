@@ -94,6 +94,9 @@ steps over arrays, held equal to machines: tests/engines/test_arrays.py
     systems/posse_systems/li2022: steps travel
     systems/posse_systems/rio2023: mase_steps steps
     posse/engines: crowd tally turns
+the same of players: tests/systems/tossou2015/test_steps.py
+    posse/engines: groups
+    systems/posse_systems/tossou2015: medium_steps private_steps
 parts of an arena, which is held as a whole: tests/arena/test_verb.py
     arena/posse_arena: apart arena entrants page rewards
 FedUCB by masked sums, beside the form that it equals: tests/arena/test_linear.py

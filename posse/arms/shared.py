@@ -35,11 +35,12 @@ class GroupArms:
     ) -> None:
         self._rewards = rewards
         self.regret: Regret | None = None
-        self._optimum = 0.0
-        self._scale = scale
+        self.optimum = 0.0
+        """The sum of the largest means, one for each agent."""
+        self.scale = scale
         if means is not None:
             self.regret = Regret(ArmCosts(means))
-            self._optimum = float(np.sort(means)[::-1][:agents].sum())
+            self.optimum = float(np.sort(means)[::-1][:agents].sum())
         self.slots = 0
         self.earned = 0.0
         self._drawn = [0] * arms
@@ -101,13 +102,32 @@ class GroupArms:
             if arm >= 0:
                 self._pulls[n][arm] += 1
         if self.regret is not None:
-            self.regret.add(self._optimum - earned, 1, float(self.slots))
+            self.regret.add(self.optimum - earned, 1, float(self.slots))
+
+    def ahead(self, arm: int, count: int) -> FloatArray:
+        """The next rewards of an arm, for who counts by itself which of them are used."""
+        rewards: FloatArray = self._rewards.take((arm,), count)[0]
+        return rewards
+
+    def moved(
+        self,
+        pulls: NDArray[np.int64],
+        drawn: NDArray[np.int64],
+        sums: FloatArray,
+        earned: float,
+        curve: FloatArray,
+    ) -> None:
+        """Take what all slots came to where arrays move all agents, as `pulls`, … would give it."""
+        self._pulls, self._drawn, self._sums = pulls.tolist(), drawn.tolist(), sums.tolist()
+        self.earned = earned
+        if self.regret is not None:
+            self.regret.moved(curve)
 
     def _earned(
         self, arms: tuple[int, ...], payoffs: tuple[float, ...], winners: tuple[int, ...]
     ) -> float:
         """What the group earned in a slot, on the scale of the means."""
-        low, high = self._scale
+        low, high = self.scale
         if (low, high) == (0.0, 1.0):
             return sum(payoffs)
         return sum(

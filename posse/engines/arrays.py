@@ -7,6 +7,7 @@ what each agent would report.
 
 from collections.abc import Iterator, Sequence
 from time import monotonic
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from posse.arms.gaussian import GaussianArms
 from posse.clocks.immediate import SAY_EVERY
 from posse.coordinator.setups import Observer, silent
 from posse.engines.crowd import CountedCrowd, host_of
+from posse.engines.groups import CountedGroups
 from posse.engines.tally import Tally
 from posse.engines.turns import CountedTurns
 from posse.errors import PosseError, RunFailed
@@ -29,7 +31,7 @@ from posse.protocol.machine import COORDINATOR
 from posse.results.record import RunRecord
 from posse.seeds import MOST_RUNS, Purpose, generator, generators
 from posse.system.network import Network
-from posse.system.steps import Declined, ManyRuns, Queues, RunStep, Steps, TurnStep
+from posse.system.steps import Declined, GroupStep, ManyRuns, Queues, RunStep, Steps, TurnStep
 
 FEWEST_ROWS = 4
 """With fewer rows machines are as fast: NumPy takes as long for one row as for some dozens."""
@@ -65,12 +67,20 @@ def run(plan: Plan, numbers: Sequence[int], observe: Observer = silent) -> list[
             steps = make(ManyRuns(plan.spec, plan.parameters, numbers, networks, variant))
             if isinstance(steps, TurnStep) is (plan.clock == "slots"):
                 return None
-            if isinstance(steps, Steps):
+            if isinstance(steps, GroupStep) is not plan.system.shares_arms:
+                return None
+            if isinstance(steps, GroupStep):
+                groups = CountedGroups(plan, networks, numbers, observe)
+                steps.carry_out(groups)
+                records = list(groups.records())
+            elif isinstance(steps, Steps):
                 records = list(_Rows(plan, numbers).carry_out(steps, networks, observe))
             else:
                 records = []
                 for number, network in zip(numbers, networks, strict=True):
-                    step = make(ManyRuns(plan.spec, plan.parameters, [number], [network], variant))
+                    step: Any = make(
+                        ManyRuns(plan.spec, plan.parameters, [number], [network], variant)
+                    )
                     records.append(_alone(plan, network, number, observe, step))
         except Declined:
             return None

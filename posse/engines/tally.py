@@ -30,7 +30,8 @@ class Tally:
         self.now = self._activations = self._signs = 0
         self._pulls = np.zeros(self._rows * arms, dtype=np.int64)
         self._earned = np.zeros(self._rows * arms)
-        self._regret = {name: _Regrets(each) for name, each in costs.items()}
+        self._costs = {name: each.ravel() for name, each in costs.items()}
+        self._regret = {name: Regrets(self._rows) for name in costs}
 
     def pulled(self, queues: IntArray, rewards: FloatArray, times: int = 1) -> None:
         """Each row pulled arms, as queues of shape (rows,) or (rows, n); `rewards` are sums."""
@@ -40,8 +41,10 @@ class Tally:
         self._activations += times
         self._pulls[queues] += times
         self._earned[queues] += rewards
-        for regret in self._regret.values():
-            regret.pulled(queues, times, self.now, self._activations)
+        for name, regret in self._regret.items():
+            cost = self._costs[name].take(queues)
+            lost = times * (cost if cost.ndim == 1 else cost.sum(axis=1))
+            regret.add(lost, self.now, self._activations)
 
     def report(
         self,
@@ -118,19 +121,17 @@ def _size_of_last(answer: int | None) -> int:
     return measure_payloads([control.Finished(answer)])
 
 
-class _Regrets:
-    """`Regret` of all rows; `costs` has shape (rows, K)."""
+class Regrets:
+    """`Regret` of all rows."""
 
-    def __init__(self, costs: FloatArray) -> None:
-        self._costs = costs.ravel()
-        self.totals = np.zeros(len(costs))
+    def __init__(self, rows: int) -> None:
+        self.totals = np.zeros(rows)
         self._points: list[Point[FloatArray]] = [(0.0, 0.0, self.totals)]
         self._step = 0.0
 
-    def pulled(self, queues: IntArray, times: int, now: int, activations: int) -> None:
-        """Each row pulled the arms of its queues, `times` each."""
-        cost = self._costs.take(queues)
-        self.totals = self.totals + times * (cost if cost.ndim == 1 else cost.sum(axis=1))
+    def add(self, costs: FloatArray, now: int, activations: int) -> None:
+        """Add each row's cost of the activations that ended at `now`, shape (rows,)."""
+        self.totals = self.totals + costs
         point = float(now), float(activations), self.totals
         self._step = add_point(self._points, point, self._step)
 

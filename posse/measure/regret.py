@@ -78,6 +78,11 @@ class Regret:
         point = (now, float(self._activations), self.total)
         self._step = add_point(self._points, point, self._step)
 
+    def moved(self, curve: FloatArray) -> None:
+        """Take what was added elsewhere, as `curve` would be here."""
+        self._points = list(map(tuple, curve.tolist()))
+        self.total = self._points[-1][2]
+
     def costs(self, arms: int) -> list[float]:
         """What one pull of each of this many arms costs."""
         return [self._costs.sum_of((arm,)) for arm in range(arms)]

@@ -5,6 +5,8 @@ from posse.protocol.wire import measure_payloads
 from posse.system.steps import (
     Crowd,
     Declined,
+    Groups,
+    GroupStep,
     ManyRuns,
     Queues,
     RunStep,
@@ -20,6 +22,8 @@ __all__ = [
     "LOOK_AHEAD",
     "Crowd",
     "Declined",
+    "GroupStep",
+    "Groups",
     "ManyRuns",
     "Queues",
     "RunStep",

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from posse.protocol.arrays import FloatArray, IntArray
+from posse.protocol.arrays import BoolArray, FloatArray, IntArray
 from posse.protocol.log import Row
 from posse.protocol.machine import AgentMachine, ServerEffects, Variant
 from posse.protocol.message import Message
@@ -220,7 +220,53 @@ class TurnStep(ABC):
         """Move the agents to the end of the run."""
 
 
-MakeSteps = Callable[[ManyRuns], Steps | RunStep | TurnStep]
+class Groups(Protocol):
+    """The runs of a series whose agents share the arms of their run, as a `GroupStep` moves them.
+
+    Agents have rows as in `ManyRuns`. Arm k of the i-th run is queue i K + k.
+    """
+
+    @property
+    def pulls(self) -> IntArray:
+        """How often each row pulled each arm, shape (rows, K), as it grows."""
+
+    def server(self, place: int) -> Any:
+        """The server's machine of the run at this place, which has begun."""
+
+    def pull(self, queues: IntArray) -> FloatArray:
+        """The next reward of each of these arms; none comes twice."""
+
+    def played(self, arms: IntArray, payoffs: FloatArray, paid: BoolArray) -> None:
+        """A slot is over: what each row pulled, and what it was paid, if it was; shape (rows,)."""
+
+    def note(self, row: int, noted: Row) -> None:
+        """The agent of this row notes this."""
+
+    def disclose(self, row: int, release: Release) -> None:
+        """It enters a release."""
+
+    def sent(self, row: int, sent: Sent) -> None:
+        """It sent this in the whole run."""
+
+    def told(self, place: int, sent: Sent) -> None:
+        """The server of the run at this place sent this in the whole run."""
+
+    def decided(self, place: int, effects: ServerEffects) -> None:
+        """Carry out what its machine would answer now."""
+
+
+class GroupStep(ABC):
+    """Moves all agents of a series whose agents share arms, and what the servers' machines do.
+
+    A subclass takes the `ManyRuns`; its constructor or `carry_out` may raise `Declined`.
+    """
+
+    @abstractmethod
+    def carry_out(self, groups: Groups) -> None:
+        """Move the agents to the end of their runs."""
+
+
+MakeSteps = Callable[[ManyRuns], Steps | RunStep | TurnStep | GroupStep]
 
 
 @dataclass(frozen=True)
@@ -241,7 +287,8 @@ class Stepped:
 class Queues:
     """Numbers drawn ahead in blocks, a queue for each stream or part of one.
 
-    `draw(queue, count)` gives the next `count`; a block must be what single draws would give.
+    `draw(queue, count)` gives the next `count`, or fewer; a block must be what single draws would
+    give. Those of queues that end together are drawn in the order in which these are given.
     """
 
     def __init__(
@@ -261,9 +308,9 @@ class Queues:
         places, ends = self._next.take(queues), self._ends.take(queues)
         if np.count_nonzero(places == ends):
             for i in np.flatnonzero(places == ends).tolist():
-                places[i] -= self._block
-                fresh = slice(places[i], places[i] + self._block)
-                self._drawn[fresh] = self._draw(int(queues[i]), self._block)
+                fresh = self._draw(int(queues[i]), self._block)
+                places[i] -= len(fresh)
+                self._drawn[places[i] : ends[i]] = fresh
         self._next[queues] = places + 1
         return self._drawn.take(places).astype(float)
 

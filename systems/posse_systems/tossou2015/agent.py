@@ -37,7 +37,9 @@ from posse_systems.tossou2015.messages import (
     target_rank,
 )
 
-_AHEAD = 1024
+AHEAD = 1024
+"""Arms that a random player draws at once."""
+
 _NOTHING: list[Release] = []
 
 ContinualCounter = HybridSums | TreeSums
@@ -111,15 +113,12 @@ class UcbPrivateBound(Ucb):
             self.factors[arm] = deviation_factor(counter.deviation, self.epsilon, n)
         else:
             self.factors[arm] = privacy_factor(n, self.variant)
-        return [
-            msgspec.structs.replace(release, block=f"arm {arm}, {release.block}")
-            for release in counter.new_releases()
-        ]
+        return releases_of(arm, counter)
 
     def estimates(self) -> list[Estimate]:
         """The noisy means, which spend nothing more."""
         return [
-            _estimate(a, self.mean[a], counter.t, self.arms, counter)
+            noisy_estimate(a, self.mean[a], counter.t, self.arms, counter)
             for a, counter in enumerate(self.sums)
             if counter.t
         ]
@@ -155,7 +154,9 @@ class UcbPrivate(Ucb):
     def estimates(self) -> list[Estimate]:
         """The noisy sums by the numbers of pulls, which spend nothing more."""
         return [
-            _estimate(a, self.s[a] / n, n, self.arms, self.sums) for a, n in enumerate(self.n) if n
+            noisy_estimate(a, self.s[a] / n, n, self.arms, self.sums)
+            for a, n in enumerate(self.n)
+            if n
         ]
 
     def value(self, slot: int) -> list[float]:
@@ -164,7 +165,16 @@ class UcbPrivate(Ucb):
         return [s[a] * share[a] + weight * w for a, w in enumerate(self.width)]
 
 
-def _estimate(arm: int, mean: float, n: int, arms: int, counter: ContinualCounter) -> Estimate:
+def releases_of(arm: int, counter: ContinualCounter) -> list[Release]:
+    """The releases that the last sample of an arm began in its counter."""
+    return [
+        msgspec.structs.replace(release, block=f"arm {arm}, {release.block}")
+        for release in counter.new_releases()
+    ]
+
+
+def noisy_estimate(arm: int, mean: float, n: int, arms: int, counter: ContinualCounter) -> Estimate:
+    """What may be told of an arm of which this counter has the sum."""
     spread, largest = counter.noise_scales
     return counted_privately(arm, mean, n, arms, look=counter.t, spread=spread, largest=largest)
 
@@ -272,5 +282,5 @@ class RandomPlayer:
         if self.slot > self.horizon:
             return []
         if not self.ahead:
-            self.ahead = self.draws.integers(self.arms, size=_AHEAD).tolist()
+            self.ahead = self.draws.integers(self.arms, size=AHEAD).tolist()
         return [Send(COORDINATOR, Choice(self.slot, self.ahead.pop()))]

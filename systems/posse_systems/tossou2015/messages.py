@@ -11,7 +11,7 @@ the answer of the arms' medium.
 """
 
 import math
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, TypeVar
 
 from msgspec import Meta
 
@@ -19,6 +19,7 @@ from posse.seam.messages import (
     MOST_PULLS,
     Arm,
     Count,
+    IntArray,
     Message,
     Parameters,
     Plane,
@@ -123,12 +124,16 @@ def one_sample(parameters: PlayerParameters, *, field: bool) -> bool:
     return not field if shared is None else shared
 
 
-def target_rank(slot: int, offset: int, players: int) -> int:
+Offset = TypeVar("Offset", int, IntArray)
+"""That of one player, or those of many."""
+
+
+def target_rank(slot: int, offset: Offset, players: int) -> Offset:
     """The rank j = ((t - 1) + (o - 1)) mod M + 1 that a player targets in slot t (t from 1)."""
     return (slot - 1 + offset - 1) % players + 1
 
 
-def first_arm(slot: int, offset: int, arms: int) -> int:
+def first_arm(slot: int, offset: Offset, arms: int) -> Offset:
     """The arm (o + t) mod N, counted from 0, that a player pulls in slots t <= N."""
     return (offset + slot) % arms
 

@@ -37,6 +37,7 @@ from posse.seam.results import (
     run_means,
     undrawn,
 )
+from posse.seam.steps import Stepped
 from posse.seam.system import (
     AgentContext,
     AgentRole,
@@ -63,6 +64,7 @@ from posse_systems.tossou2015.agent import (
     UcbPrivate,
     UcbPrivateBound,
 )
+from posse_systems.tossou2015.medium_steps import RandomSteps
 from posse_systems.tossou2015.messages import (
     TO_MEDIUM,
     TO_PLAYER,
@@ -76,7 +78,9 @@ from posse_systems.tossou2015.messages import (
     jain,
     one_sample,
 )
+from posse_systems.tossou2015.private_steps import UcbPrivateBoundSteps, UcbPrivateSteps
 from posse_systems.tossou2015.server import Medium
+from posse_systems.tossou2015.steps import TdfsSteps
 
 PAPER = "Tossou and Dimitrakakis 2015"
 
@@ -450,7 +454,7 @@ TDFS_UCB = _system(
     title="players take turns on the best arms, no privacy",
     paper=f"{PAPER}, section 3.1",
     parameters=TdfsParameters,
-    shape=SharedArms(AgentRole(_make_ucb, TO_PLAYER), _MEDIUM),
+    shape=SharedArms(AgentRole(Stepped(_make_ucb, TdfsSteps), TO_PLAYER), _MEDIUM),
     claim=claim_nothing,
     advise=advise_deviation,
     bound=undrawn("No bound is drawn: Theorem 6 is about the private forms."),
@@ -462,7 +466,9 @@ TDFS_PRIVATE_BOUND = _system(
     title="noisy sums, and a term for the noise in the index",
     paper=f"{PAPER}, Algorithm 1",
     parameters=PrivateTdfsParameters,
-    shape=SharedArms(AgentRole(_make_private_bound, TO_PLAYER), _MEDIUM),
+    shape=SharedArms(
+        AgentRole(Stepped(_make_private_bound, UcbPrivateBoundSteps), TO_PLAYER), _MEDIUM
+    ),
     bound=bound_with_bound,
     claim=claim_private_sums,
     unit_interval=UnitInterval(),
@@ -473,7 +479,7 @@ TDFS_PRIVATE = _system(
     title="noisy sums that all move in every slot",
     paper=f"{PAPER}, Algorithm 2",
     parameters=PrivateTdfsParameters,
-    shape=SharedArms(AgentRole(_make_private, TO_PLAYER), _MEDIUM),
+    shape=SharedArms(AgentRole(Stepped(_make_private, UcbPrivateSteps), TO_PLAYER), _MEDIUM),
     bound=bound_without_bound,
     one_form=True,
     claim=claim_private_sums,
@@ -485,7 +491,7 @@ RANDOM_PLAYER = _system(
     title="baseline: a uniform arm in each slot",
     paper=f"{PAPER}, section 4",
     parameters=PlayerParameters,
-    shape=SharedArms(AgentRole(making(RandomPlayer), TO_PLAYER), _MEDIUM),
+    shape=SharedArms(AgentRole(Stepped(making(RandomPlayer), RandomSteps), TO_PLAYER), _MEDIUM),
     bound=undrawn("No bound is drawn: a random player's regret grows with time for ever."),
     one_form=True,
     claim=claim_silence,
