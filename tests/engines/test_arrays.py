@@ -270,7 +270,6 @@ def test_the_runs_of_a_series_move_together(monkeypatch: pytest.MonkeyPatch) -> 
         ("private-ucb", {"gamma": 2, "epsilon": 0.5, "noise_at": "destination"}),
         ("robust-private-ucb", {"gamma": 2, "epsilon": 1.0}),
         ("private-ucb", {"gamma": 1, "epsilon": 0.5, "releases": "doubling"}),
-        ("dp-ucb-int", {"epsilon": 0.5}),
         ("ddp-mab", {"epsilon": 0.5}),
         ("hdp-mab", {"epsilon": 0.5}),
     ],
@@ -291,9 +290,10 @@ def test_systems_with_steps_move_together(
         ("dp-mase", {"epsilon": 0.5}),
         ("corrupted-elimination", {"eta": 0.5, "xi": 0.1}),
         ("cdp-mab", {"horizon": 200, "epsilon": 0.5}),
+        ("dp-ucb-int", {"horizon": 60, "epsilon": 0.5}),
     ],
 )
-def test_stars_with_steps_use_them(
+def test_systems_without_a_graph_use_their_steps(
     monkeypatch: pytest.MonkeyPatch, system: str, parameters: dict[str, Any]
 ) -> None:
     raw = {"system": system, "agents": {"count": 6}, "parameters": parameters}
