@@ -3,7 +3,9 @@
 A name of `AROUND` is used nowhere but in its gate, however it was imported; the methods in
 `METHODS` are those of `pathlib.Path`, and the attributes in `ATTRIBUTES` those of a file's status,
 by name alone, as a type is not known here. What may go around, and why, is in `EXEMPT`. The gate of
-decoding is ruff's (`banned-api` in pyproject.toml).
+decoding is ruff's, too (`banned-api` in pyproject.toml). Not forbidden, as no gate keeps out a harm
+of theirs: the names in a folder, the environment, signals, sockets (`posse.wire.sockets`
+and `posse.security.zap` make ours), hashes and random numbers.
 """
 
 import ast
@@ -282,8 +284,10 @@ def _uses(node: ast.AST, names: dict[str, str]) -> Iterator[tuple[str, str]]:
                 yield from ((name, own) for own in hidden)
             if name in AROUND and name != _BY_NAME:  # how it is called matters
                 yield name, AROUND[name]
-    elif isinstance(node, ast.Call) and (name := _asked_for(node, names)) in METHODS:
-        yield f"getattr {name}", METHODS[name]
+    elif isinstance(node, ast.Call) and (name := _asked_for(node, names)):
+        whole = f"{_full(node.args[0], names)}.{name}"
+        if gate := AROUND.get(whole) or METHODS.get(name):
+            yield f"getattr {name}", gate
     elif isinstance(node, ast.Call) and _is_of_a_path(method := node.func, node, names):
         yield f"Path.{method.attr}", METHODS[method.attr]
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):

@@ -63,6 +63,7 @@ PLANTED = {
         "from subprocess import Popen",
         "import os\nos.execv('x', [])",
         "import os\nos.system('x')",
+        "import os\ngetattr(os, 'system')('x')",
         "from multiprocessing import Process",
         "import sys\nsys.path.append('x')",
         "from importlib.metadata import entry_points\nentry_points()['x'].load()",
