@@ -9,6 +9,7 @@ place prove by themselves that their origin stated two things (PeerReview, Haebe
 
 from collections.abc import Callable, Iterable, Mapping
 from hashlib import blake2b
+from typing import Final
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -43,6 +44,10 @@ def is_weak(public: bytes) -> bool:
 Register = Callable[[bytes, bytes, bytes, bytes], None]
 """Called with run, kind, place and hash before each signature, once for each place: it keeps them,
 and raises if another content was signed there."""
+
+
+PAYLOADS: Final = frozenset({b"answer", b"masking key"})
+"""Kinds of what is signed itself, without a place: cut in two it could pass for a statement."""
 
 
 class Signer:
@@ -126,6 +131,8 @@ class Signer:
 
     def check_contradiction(self, proof: Contradiction) -> None:
         """Raise `RemoteProtocolError` unless this proves that its origin stated two things."""
+        if proof.kind in PAYLOADS:
+            raise RemoteProtocolError("no-proof", "of what is no statement")
         first, second = proof.statements
         if first[:HASH_BYTES] == second[:HASH_BYTES]:
             raise RemoteProtocolError("no-proof", "two statements that do not contradict")

@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from posse.protocol import signing
-from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
+from posse.protocol.errors import Contradiction, LocalProtocolError, RemoteProtocolError
 from posse.protocol.signing import (
+    PAYLOADS,
     SIGNATURE_BYTES,
     Signer,
     is_weak,
@@ -14,6 +15,7 @@ from posse.protocol.signing import (
     public_of,
     run_name,
 )
+from posse.results.vouched import KIND
 from tests.support.signing import signers
 
 
@@ -94,6 +96,21 @@ def doubled(point: tuple[int, int]) -> tuple[int, int]:
         2 * x * y * pow(1 + k, -1, P) % P,
         (y * y + x * x) * pow(1 - k, -1, P) % P,
     )
+
+
+def test_what_is_signed_itself_is_no_statement_however_it_is_cut() -> None:
+    """Two answers of 48 bytes that begin alike would be two statements of one place."""
+    own, other = signers(2)
+    assert {KIND, b"masking key"} == PAYLOADS
+    for kind in (*PAYLOADS, b"means"):
+        place, ends = bytes(16), (bytes([1]) * 32, bytes([2]) * 32)
+        statements = [end + own._sign(kind, place + end) for end in ends]
+        proof = Contradiction(0, kind, place, (statements[0], statements[1]))
+        if kind in PAYLOADS:
+            with pytest.raises(RemoteProtocolError, match="no-proof"):
+                other.check_contradiction(proof)
+        else:
+            other.check_contradiction(proof)
 
 
 def test_the_keys_of_small_order_are_all_known_and_no_honest_one_is_among_them() -> None:
