@@ -53,13 +53,18 @@ def test_a_round_is_over_when_all_have_played_and_every_group_is_settled() -> No
     assert one.over
 
 
-@given(st.integers(2, 7), st.integers(1, 5), st.integers(1, 20), st.integers(-3, 3))
+@given(
+    st.integers(2, 7), st.integers(1, 5), st.integers(1, 20), st.integers(-3, 3), st.integers(0, 9)
+)
 def test_sums_that_no_rewards_add_up_to_are_none(
-    size: int, copies: int, precision: int, beyond: int
+    size: int, copies: int, precision: int, beyond: int, word: int
 ) -> None:
-    """Of `size` rewards in [0, 1] in each round, `copies` times over."""
+    """Of `size` rewards in [0, 1] in each round, `copies` times over; word 1 + s lacks the s-th."""
     group = UserGroup(0, tuple(range(size)))
     assert group.sums_per_copy(copies, precision) is None
-    group.sums = np.zeros(2 * size * copies, dtype=np.uint64)
-    group.sums[0] = (size * copies << precision) + beyond
+    group.sums = np.zeros(10, dtype=np.uint64)
+    most = (size - (1 <= word <= size)) * copies << precision
+    group.sums[word] = most + beyond
     assert (group.sums_per_copy(copies, precision) is not None) == (beyond <= 0)
+    group.sums[word] = 2**64 - 1  # one below nothing, modulo 2^64
+    assert group.sums_per_copy(copies, precision) is None
