@@ -19,7 +19,7 @@ def test_what_the_system_refuses_is_a_sentence_too(
     def refuse(path: Path) -> None:
         raise PermissionError(13, "Permission denied", path)
 
-    monkeypatch.setattr("posse.report.audit.is_audit", refuse)
+    monkeypatch.setattr("posse.reading.audited.is_audit", refuse)
     said = "posse: elsewhere cannot be used: Permission denied; --verbose shows the traceback\n"
     assert posse("report", "elsewhere", code=1).err == said
 
