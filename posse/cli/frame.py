@@ -132,7 +132,7 @@ def options(whole: App, verb: str) -> set[str]:
         name
         for one in (whole.meta, whole[verb])
         for argument in one.assemble_argument_collection()
-        for name in argument.names
+        for name in {*argument.names} - {*argument.negatives}
     } | {"--help"}
 
 

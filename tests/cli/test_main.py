@@ -105,6 +105,7 @@ def test_help_has_every_verb_once_by_its_purpose_and_ends_with_a_first_command(
         ("rnu", "rnu is not a command; did you mean run? posse --help lists all"),
         ("xyz", "xyz is not a command; posse --help lists all"),
         ("--hlep", "--hlep is unknown; did you mean --help? posse --help lists all options"),
+        ("list --no-quiet", "--no-quiet is unknown; did you mean --quiet? posse list --help l"),
         ("run a b.toml", "b.toml is one argument too many; posse run --help lists all options"),
         ("run a --egnine=memory", "--egnine is unknown; did you mean --engine? posse run --help l"),
     ],
