@@ -153,9 +153,8 @@ def _rewrite(path: Path, planter: _Planter, end: str) -> None:
 @contextmanager
 def _copy() -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="posse-mutant-") as folder:
-        for name in _COPIED:
-            ignored = shutil.ignore_patterns("__pycache__")
-            shutil.copytree(ROOT / name, Path(folder, name), symlinks=True, ignore=ignored)
+        for name in _COPIED:  # with the bytecode of what stays as it is
+            shutil.copytree(ROOT / name, Path(folder, name), symlinks=True)
         yield Path(folder)
 
 

@@ -94,7 +94,7 @@ class SimulatedDisk(Disk):
             self.trouble = trouble
 
     def adds(self, path: Path, data: bytes) -> bytes:
-        if self.trouble == FULL:  # there is room for a part
+        if self.trouble == FULL and path != self._shared:  # there is room for a part
             return data[: self._schedule.random.randrange(len(data))]
         self.writes(path)
         if path != self._shared:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from posse.audit.captured import checks
+from posse.coordinator.witness import NAME
 from posse.durable.frames import read as read_frames
 from posse.durable.lifetime import read as read_ledger
 from posse.engines.simulated.cluster import SimulatedCluster
@@ -84,6 +85,21 @@ def _orders(cluster: SimulatedCluster) -> Iterator[str]:
         yield from (text for holds, text in compared(shown, own) if not holds)
 
 
+def _unwitnessed(cluster: SimulatedCluster) -> Iterator[str]:
+    """Agents of a run that told where their ledgers are, and of which nothing is kept."""
+    if cluster.keys is None or not cluster.records or cluster.replaced:
+        return
+    path = cluster.keys / "coordinator" / NAME
+    kept = files.read(path).decode() if path.exists() else ""
+    came = [
+        (e.source, e.detail.split()[0]) for e in cluster.events if e.what == "came" and e.detail
+    ]
+    for rank, key in signers_of(cluster.keys).items():
+        told = {kind for source, kind in came if source == rank}
+        if told >= {"LedgerHead", "Stopped"} and key.hex() not in kept:
+            yield f"nothing is kept of where the ledger of agent {rank} is"
+
+
 def breaches(cluster: SimulatedCluster) -> Iterator[tuple[str, str]]:
     """What was broken of what holds in the field: the invariant, and how."""
     frames = list(read_frames(cluster.capture)) if cluster.capture.exists() else []
@@ -103,6 +119,7 @@ def breaches(cluster: SimulatedCluster) -> Iterator[tuple[str, str]]:
         for run in _booked_amiss(path) if path.exists() else ():
             yield "a ledger has what was spent", f"run {run} of agent {rank} has a row not once"
     yield from (("orders are signed once", fault) for fault in _orders(cluster))
+    yield from (("a ledger has its witness", how) for how in _unwitnessed(cluster))
     for check in checks(frames, cluster.plan) if spoke else ():
         if check.name == _REPEATED and cluster.went_back:
             continue  # whoever goes on from an older journal says again, to the byte, what followed

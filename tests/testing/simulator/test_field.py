@@ -10,6 +10,7 @@ import pytest
 
 from posse.agent.host import AgentHost
 from posse.api import serve
+from posse.coordinator.witness import Witness
 from posse.durable.ledger import Ledger
 from posse.durable.recording import RecordedNoise
 from posse.engines.simulated.cluster import SimulatedCluster
@@ -86,3 +87,12 @@ def test_a_seed_with_keys_repeats_every_byte(
         assert [process.code for process in cluster.ended if process.code] == []
     assert sum(b"LedgerHead" in data for *_, data in sent[0]) > 2 * cluster.plan.spec.agents.count
     assert sent[0] == sent[1]
+
+
+def test_a_coordinator_that_keeps_no_heads_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = InjectedFault(what="no key", after=1, ends=(1,), lasts=0.1)  # so that all have keys
+    plan = field_plan("cdp-mab")
+    assert not attempt(plan, 3, [key]).violations
+    monkeypatch.setattr(Witness, "take", lambda self, rank, key, head: "")
+    found = {violation.invariant for violation in attempt(plan, 3, [key]).violations}
+    assert found == {"a ledger has its witness"}
