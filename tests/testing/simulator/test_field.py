@@ -74,7 +74,7 @@ def test_a_seed_with_keys_repeats_every_byte(
 
     monkeypatch.setattr(SimulatedCluster, "_note", noting)
     # the name of a ledger has its folder in it
-    monkeypatch.setattr(tempfile, "mkdtemp", lambda *given: str(tmp_path / "all"))
+    monkeypatch.setattr(tempfile, "mkdtemp", lambda *given, **named: str(tmp_path / "all"))
     for at in (1_700_000_000.25, 1_800_000_000.5):
         monkeypatch.setattr(time, "time", lambda at=at: at)
         (tmp_path / "all").mkdir(mode=0o700)
