@@ -107,14 +107,15 @@ class TrimmedMeans:
         # the i-th sample of an arm goes to X if i is even: X keeps the odd one
         order = np.argsort(arm, kind="stable")
         new = np.bincount(arm, minlength=size)
-        rank = np.empty(len(arm), dtype=np.int64)
-        rank[order] = np.arange(len(arm)) - np.repeat(np.cumsum(new) - new, new)
-        in_y = (self.counts.ravel()[arm] + rank) % 2 == 1
-        in_x = ~in_y
-        flat, cells_shape = cell * size + arm, self.x.shape
-        self.y += np.bincount(flat[in_y], minlength=self.y.size).reshape(cells_shape)
-        self.x += np.bincount(flat[in_x], minlength=self.x.size).reshape(cells_shape)
-        self.x_sums += np.bincount(flat[in_x], rewards[in_x], self.x.size).reshape(cells_shape)
+        before = np.cumsum(new) - new - self.counts.ravel()
+        in_y = np.empty(len(arm), dtype=np.int64)
+        in_y[order] = (np.arange(len(arm)) - np.repeat(before, new)) & 1
+        halves = (in_y * len(self.cells) + cell) * size + arm
+        many = 2 * len(self.cells) * size
+        x, y = np.bincount(halves, minlength=many).reshape(2, *self.x.shape)
+        self.x += x
+        self.y += y
+        self.x_sums += np.bincount(halves, rewards, many)[: many // 2].reshape(self.x.shape)
         self.totals += np.bincount(arm, rewards, size).reshape(shape)
         self.counts += new.reshape(shape)
         return True
