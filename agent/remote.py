@@ -20,6 +20,7 @@ from posse.durable.capture import Tap
 from posse.durable.journal import Journal, is_held
 from posse.errors import InputError, RunFailed
 from posse.gates.signatures import ORDERS, SIGNED, SignedRegister
+from posse.hosts.agent_setup import PROGRAM
 from posse.log import LOG
 from posse.measure.account import Account
 from posse.measure.numbers import counted
@@ -188,7 +189,7 @@ def remote_agent(
             pid=0,
             incarnation=world.token_bytes(8),
             configuration=configuration,
-            version=__version__,
+            version=PROGRAM,
         ),
         world.monotonic(),
         endpoint=endpoint,

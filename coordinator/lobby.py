@@ -29,7 +29,7 @@ from posse.coordinator.patience import Patience, link
 from posse.coordinator.roster import SUPERSEDED, Member, NotAdmitted, Peer, Roster
 from posse.errors import InputError, PosseError, RunFailed
 from posse.gates.shown import blamed, printable
-from posse.hosts.agent_setup import SAME_VERSION, AgentSetup
+from posse.hosts.agent_setup import PROGRAM, SAME_VERSION, AgentSetup
 from posse.hosts.effects import (
     AskAgent,
     Fail,
@@ -544,6 +544,13 @@ class Lobby:
             return []
         if self.over:
             return [Reply(peer.identity, control.Goodbye())]
+        if message.version and not message.version.endswith(f"+{control.WIRE}"):
+            self.refused["version"] += 1
+            why = (
+                f"it has posse {printable(message.version)}, and this coordinator {PROGRAM} has "
+                f"other conversations; {SAME_VERSION}"
+            )
+            return _refuse(message.rank, why, peer.identity, peer.host)
         try:
             member, old = self.roster.admit(message, peer, now, wall)
         except NotAdmitted as error:
@@ -562,9 +569,9 @@ class Lobby:
         if effects and isinstance(effects[-1], Fail):
             return effects
         if member.incarnation:
-            if message.version not in ("", __version__):
+            if message.version not in ("", PROGRAM):
                 theirs = f"agent {member.rank} has posse {printable(message.version)}"
-                text = f"{theirs}, this coordinator {__version__}; they speak the same wire"
+                text = f"{theirs}, this coordinator {PROGRAM}; they speak the same wire"
                 effects.append(LogLine(logging.WARNING, text, "versions"))
             welcome = control.Welcome(member.rank, self._system)
             return [*effects, Reply(peer.identity, welcome)]

@@ -3,6 +3,7 @@
 The papers have none of them. Traffic counts them apart, as plane `control`.
 """
 
+import zlib
 from collections.abc import Iterator, Sequence
 from typing import Annotated, ClassVar
 
@@ -556,3 +557,14 @@ TO_LOBBY: tuple[type[Message], ...] = (
 
 OF_ONE_CONNECTION: tuple[type[Message], ...] = (Join, Resume, Sync)
 """An agent's messages that concern one connection only, so that no session numbers them."""
+
+
+def _wire() -> str:
+    kinds = (*TO_AGENT, *TO_COORDINATOR, *TO_LABS_COORDINATOR, *TO_JOINING, *TO_LOBBY)
+    said = [f"{kind.__name__} {kind.__struct_fields__}" for kind in dict.fromkeys(kinds)]
+    return f"{zlib.crc32(' '.join(said).encode()):08x}"
+
+
+WIRE = _wire()
+"""Names the messages of this module and their fields. Two programs that differ in it have other
+conversations, in which one may wait for ever for what the other does not say."""

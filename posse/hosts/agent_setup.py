@@ -7,10 +7,12 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import NDArray
 
+from posse import __version__
 from posse.arms import ArmsSpec
 from posse.gates.decode import Packed, Undecodable
 from posse.plan import Plan
 from posse.protocol.bounds import MOST_AGENTS, MOST_ARMS, Count, Name, Rank, RankNumbers
+from posse.protocol.control import WIRE
 from posse.protocol.machine import Variant
 from posse.protocol.privacy import Claim
 from posse.protocol.signing import run_name
@@ -21,6 +23,9 @@ from posse.system import get_system
 from posse.system.claims import ClaimContext, for_persons
 from posse.system.network import Network
 from posse.system.record import System
+
+PROGRAM = f"{__version__}+{WIRE}"
+"""This program, as agents say when they join: those of one version may differ in what they say."""
 
 SAME_VERSION = "install the same version of posse for both"
 """What to do where a coordinator and an agent do not understand each other."""

@@ -38,6 +38,25 @@ _AFTER_A_DEFECT = 1.0
 """Seconds."""
 
 
+_THREADS = 2
+"""Of a ZeroMQ context: one for its sockets' frames, one that takes closed sockets down."""
+
+
+def _require_threads() -> None:
+    """`RuntimeError` if there is no room for ZeroMQ's threads, as it would abort the process."""
+    done = threading.Event()
+    threads = [threading.Thread(target=done.wait, daemon=True) for _ in range(_THREADS)]
+    begun = []
+    try:
+        for thread in threads:
+            thread.start()
+            begun.append(thread)
+    finally:
+        done.set()
+        for thread in begun:
+            thread.join()
+
+
 class ClockReading(msgspec.Struct, frozen=True):
     """What a process's clocks showed: `steady` in nanoseconds, `wall` in seconds.
 
@@ -99,6 +118,7 @@ class World:
 
     def context(self, *, many: bool = False) -> zmq.Context[zmq.Socket[bytes]]:
         """A ZeroMQ context; `many`: many processes share this one's core."""
+        _require_threads()
         made: zmq.Context[zmq.Socket[bytes]] = zmq.Context(io_threads=1)
         # a monitor's room too: at the end ZeroMQ tells of each lost connection, and waits for room
         # for ever where nobody reads any more

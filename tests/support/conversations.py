@@ -23,6 +23,7 @@ import pytest
 from posse import __version__
 from posse.errors import PosseError, RunFailed
 from posse.hosts.effects import Fail, LogLine
+from posse.protocol.control import WIRE
 from posse.wire.session import SessionBroken, SessionFull
 
 _TIME = re.compile(r"([@+])([0-9.]+) +")
@@ -85,7 +86,7 @@ def _gives(line: str, known: dict[str, Any]) -> str:
         own = type(error).__module__.startswith(("posse", "msgspec")) or _of_ours(error)
         came = f"raises {type(error).__name__}" + (f": {error}" if own else "")
         came = came.replace("\n", "\\n")
-    return f"{line} -> {came.replace(__version__, 'X.Y.Z')}" if came else line
+    return f"{line} -> {came.replace(WIRE, 'W').replace(__version__, 'X.Y.Z')}" if came else line
 
 
 def _of_ours(error: Exception) -> bool:
@@ -158,7 +159,7 @@ def _play(events: list[str], names: Mapping[str, Any]) -> Sequence[str]:
         changed = _changed(before, after)
         before = after
         came += f" {{{' '.join(changed)}}}" if changed else ""
-        came = came.replace(__version__, "X.Y.Z")
+        came = came.replace(WIRE, "W").replace(__version__, "X.Y.Z")
         lines.append(f"{line} -> {came.strip()}" if came else line)
     return lines
 

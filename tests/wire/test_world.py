@@ -80,3 +80,20 @@ def test_a_watchman_watches_on_after_a_mistake(
     World().watchman("door", watch)
     assert watched.wait(PATIENCE)
     assert "the door has a defect, and watches on" in caplog.text
+
+
+def test_where_no_thread_can_start_there_is_an_error_and_no_abort(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """ZeroMQ ends the process where it cannot start one of its own."""
+    start, left = threading.Thread.start, [1]
+
+    def starts(thread: threading.Thread) -> None:
+        if not left[0]:
+            raise RuntimeError("can't start new thread")
+        left[0] -= 1
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", starts)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        World().context()
