@@ -2,10 +2,11 @@
 
 It is one SQLite file beside the data, readable by its owner alone, and it outlives every process.
 Before anything that follows from rewards is handed over, it is on disk that they are used
-(`synchronous = FULL`), in this one file: there is no write-ahead log that a move could forget. So
-if a coordinator begins again or restarts, or an agent is killed, the ledger still says that these
-rewards were used. Its entries are only added (`posse.durable.chain`); its tables say the same, and
-are compared with them whenever it is opened.
+(`synchronous = EXTRA`: with less a loss of power may bring back the journal that undoes the last
+entry), in this one file: there is no write-ahead log that a move could forget. So if a coordinator
+begins again or restarts, or an agent is killed, the ledger still says that these rewards were used.
+Its entries are only added (`posse.durable.chain`); its tables say the same, and are compared with
+them whenever it is opened.
 
 From the moment a row is used it is charged with what the run's claim says one reward may cost,
 whatever the run then releases. One process at a time holds a ledger.
@@ -112,6 +113,8 @@ class Ledger(Spending):
         if isinstance(arms, Csv) and arms.content is not None:
             self._columns = arms.content.columns
         with self._opened():
+            if task.run.privacy.person:
+                self._persons()  # by its identity, which is safe before that of persons has it
             self._db.execute("BEGIN IMMEDIATE")
             self._refuse_unnamed_beside(task)
             self._recognise(arms.content if isinstance(arms, Csv) else None)
@@ -128,6 +131,8 @@ class Ledger(Spending):
             self._noted = np.zeros(0, dtype=np.int64)
             self._remember_beside()
             self._db.execute("COMMIT")
+            if self._path.with_name(persons.NAME).exists():
+                self._persons().note()
         return self._run, self._rows
 
     def declare(self, costs: list[Losses], beside: dict[str, list[Losses]] | None = None) -> None:
@@ -217,7 +222,9 @@ class Ledger(Spending):
                         "SELECT arm, first, last FROM rows WHERE run = ?", (self._run,)
                     ).fetchall(),
                 )
+                self._db.execute("BEGIN IMMEDIATE")
                 self._remember_beside()
+                self._db.execute("COMMIT")
             return lifetime(self._db, self._path).says
         except sqlite3.Error as error:
             raise self._unwritable(error) from None
@@ -570,7 +577,7 @@ class Ledger(Spending):
                 os.fchmod(descriptor, 0o600)
                 self._db = connect(self._path, 10.0, make=anew)
                 opened.callback(self._db.close)
-                for pragma in ("journal_mode = DELETE", "synchronous = FULL"):
+                for pragma in ("journal_mode = DELETE", "synchronous = EXTRA"):
                     self._db.execute(f"PRAGMA {pragma}")
                 self._db.executescript(SCHEMA)
                 self._entries = Entries(self._db)

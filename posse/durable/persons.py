@@ -239,6 +239,11 @@ class PersonsLedger:
             chain.add(db, "end", *self._source, run)
             self._note_own(db)
 
+    def note(self) -> None:
+        """Keep where the log's own ledger is."""
+        with self._opened() as db:
+            self._note_own(db)
+
     def head(self) -> chain.Head:
         """Where it is."""
         with self._opened() as db:
@@ -258,8 +263,8 @@ class PersonsLedger:
             )
 
     def _note_own(self, db: sqlite3.Connection) -> None:
-        """Keep where the log's own ledger is, as it is on disk."""
-        if self._own is not None:
+        """Keep where the log's own ledger is, if it is so on disk: a transaction may be lost."""
+        if self._own is not None and not self._own.in_transaction:
             db.execute(
                 "INSERT OR REPLACE INTO heads VALUES (?, ?, ?)",
                 (self._source[1], *chain.head(self._own)),
@@ -394,7 +399,7 @@ class PersonsLedger:
         try:
             self._require_there()
             with closing(connect(self._path, _PATIENCE)) as db:
-                for pragma in ("journal_mode = DELETE", "synchronous = FULL"):
+                for pragma in ("journal_mode = DELETE", "synchronous = EXTRA"):
                     db.execute(f"PRAGMA {pragma}")
                 db.executescript(_SCHEMA)
                 db.execute("BEGIN IMMEDIATE")

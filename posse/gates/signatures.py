@@ -132,7 +132,7 @@ class SignedRegister:
         db = connect(self._path, 10.0)
         # one that lasts is copied, and must then be whole without a log beside it
         db.execute(f"PRAGMA journal_mode = {'DELETE' if self._lasts else 'WAL'}")
-        db.execute("PRAGMA synchronous = FULL")
+        db.execute("PRAGMA synchronous = EXTRA")
         db.execute(_MADE)
         return db
 

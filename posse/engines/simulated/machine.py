@@ -184,11 +184,16 @@ class SimulatedDatabase:
         """Whether each row waits for the disk."""
         self._disk, self._schedule, self._timeout = disk, schedule, timeout
 
+    @property
+    def in_transaction(self) -> bool:
+        """Whether what was written is not committed yet."""
+        return self.connection.in_transaction
+
     def execute(self, statement: str, values: Any = ()) -> Any:
         """As SQLite does, with the disk's trouble."""
         self._write(statement)
         if statement.startswith("PRAGMA"):
-            self.waits |= statement.endswith("= FULL")
+            self.waits |= statement.endswith(("= FULL", "= EXTRA"))
             alone = statement.startswith("PRAGMA locking_mode")
             for pragma in [statement] if alone else [f"PRAGMA {own}" for own in _PRAGMAS]:
                 self.connection.execute(pragma)
