@@ -84,7 +84,7 @@ class RemoteSite(AgentSite):
         return self._advertise or reachable_address(bound, self._endpoint)
 
     def why_alone(self) -> str:
-        trouble = unresolved(self._endpoint)
+        trouble = self._world.why_silent(self._endpoint)
         return (
             f"no coordinator answered at {self._endpoint} for {self._wait:g} s"
             + (f": {trouble}" if trouble else "")

@@ -1,6 +1,7 @@
 """What addresses mean on this machine, and whose connections it closed."""
 
 import contextlib
+import errno
 import socket
 import stat
 from pathlib import Path
@@ -14,6 +15,10 @@ _CLOSED_BY_US = ("04", "05", "06")
 """FIN_WAIT1, FIN_WAIT2 and TIME_WAIT (include/net/tcp_states.h)."""
 
 
+MORE_PORTS = "widen that (sysctl net.ipv4.ip_local_port_range), end what uses them"
+"""What to do where no local port is left."""
+
+
 def unresolved(endpoint: str) -> str:
     """Why the endpoint's host name does not resolve here; "" if it does."""
     if not endpoint.startswith("tcp://"):
@@ -22,6 +27,25 @@ def unresolved(endpoint: str) -> str:
         socket.getaddrinfo(*split(endpoint))
     except OSError as error:
         return f"the name {split(endpoint)[0]} does not resolve ({error.strerror})"
+    return ""
+
+
+def why_silent(endpoint: str, patience: float = 2.0) -> str:
+    """Why a connection to the endpoint cannot be made from here; "" if it can, or that is unknown.
+
+    `patience` is in seconds.
+    """
+    if trouble := unresolved(endpoint):
+        return trouble
+    if not endpoint.startswith("tcp://"):
+        return ""
+    host, port = split(endpoint)
+    try:
+        socket.create_connection((host, int(port)), patience).close()
+    except OSError as error:
+        if error.errno == errno.EADDRNOTAVAIL:
+            return f"this machine has no local port left for it; {MORE_PORTS}"
+        return (error.strerror or str(error)).lower()
     return ""
 
 

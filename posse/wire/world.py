@@ -175,6 +175,10 @@ class World:
         """Whether this machine has this IP address."""
         return lookup.is_own(host)
 
+    def why_silent(self, endpoint: str) -> str:
+        """See `posse.wire.lookup`."""
+        return lookup.why_silent(endpoint)
+
     def greets(self, endpoint: str) -> bool:
         """Whether ZeroMQ answers there."""
         return lookup.greets(endpoint)

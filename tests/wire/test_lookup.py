@@ -1,5 +1,6 @@
 """What addresses mean on this machine."""
 
+import errno
 import socket
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from posse.wire.lookup import (
     is_own,
     own_address,
     unresolved,
+    why_silent,
 )
 
 
@@ -26,6 +28,20 @@ def test_addresses_that_mean_something(endpoint: str) -> None:
 def test_a_name_that_means_nothing_is_said() -> None:
     said = unresolved("tcp://no-such-host.invalid:7000")
     assert said.startswith("the name no-such-host.invalid does not resolve (")
+
+
+def test_why_nobody_answers_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "does not resolve" in why_silent("tcp://no-such-host.invalid:7000")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        endpoint = f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        assert why_silent(endpoint) == why_silent("ipc:///tmp/x") == ""
+    assert why_silent(endpoint) == "connection refused"
+
+    def used_up(*given: object) -> None:
+        raise OSError(errno.EADDRNOTAVAIL, "Cannot assign requested address")
+
+    monkeypatch.setattr(socket, "create_connection", used_up)
+    assert why_silent(endpoint).startswith("this machine has no local port left for it; widen")
 
 
 def test_a_file_that_is_no_socket_s_is_in_the_way(tmp_path: Path) -> None:

@@ -357,6 +357,9 @@ class SimulatedWorld(World):
     def owns(self, host: str) -> bool:
         return host == self._network.host(self.process.rank)
 
+    def why_silent(self, endpoint: str) -> str:
+        return ""
+
     def greets(self, endpoint: str) -> bool:
         return self._network.listener(endpoint) is not None
 

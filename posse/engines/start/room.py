@@ -13,6 +13,7 @@ from pathlib import Path
 from posse.errors import PosseError, SpecError
 from posse.gates import files, owners
 from posse.gates.files import RESERVE
+from posse.wire.lookup import MORE_PORTS
 
 _PER_AGENT = 2
 """Descriptors that the coordinator needs for an agent: ZeroMQ's and, but for ipc, the door's."""
@@ -46,8 +47,6 @@ _CGROUP = Path("/sys/fs/cgroup")
 
 _TIME_WAIT = "06"
 """The state of a connection that is over, whose port may be used (include/net/tcp_states.h)."""
-
-_MORE_PORTS = "widen that (sysctl net.ipv4.ip_local_port_range), end what uses them"
 
 FEW_TASKS = "this machine or container permits no more threads and processes"
 RAISE_TASKS = "raise that (the container's pids limit, ulimit -u, systemd's TasksMax)"
@@ -94,7 +93,7 @@ def require(
     needs = (
         ("open files in one process", files + reserve, hard, "raise that (ulimit -Hn)"),
         ("threads and processes", threads, free_tasks(), RAISE_TASKS),
-        ("local ports", 0 if ipc else spawn * (2 if links else 1), free_ports(), _MORE_PORTS),
+        ("local ports", 0 if ipc else spawn * (2 if links else 1), free_ports(), MORE_PORTS),
     )
     for what, needed, allowed, do in needs:
         if 0 <= allowed < needed:
