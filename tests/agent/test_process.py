@@ -35,7 +35,9 @@ from tests.support.patience import PATIENCE
 from tests.support.remote import Serving, until
 from tests.support.runs import spec
 
-field = pytest.mark.skipif(not noise.is_here(), reason="python-dp is not installed (extra: field)")
+field = pytest.mark.skipif(
+    not noise.is_here(), reason="no noise of the field is installed (extra: field)"
+)
 
 CODEC = Codec((*control.TO_LOBBY, *control.TO_COORDINATOR))
 

@@ -10,6 +10,7 @@ import pytest
 
 from tests.cli.conftest import Posse
 from tests.support import halting
+from tests.support.noise import needs_noise
 from tests.support.patience import PATIENCE
 
 
@@ -131,7 +132,7 @@ parameters.epsilon = 2.0
 def test_a_finished_run_of_the_field_is_never_made_again(
     tmp_path: Path, monkeypatch, posse: Posse
 ) -> None:
-    pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
+    needs_noise()
     monkeypatch.chdir(tmp_path)
     rows = "".join(f"{arm},{1 - arm}\n" for arm in (0, 1) for _ in range(4_000))
     for rank in range(6):

@@ -16,10 +16,11 @@ from posse.security.keys import create
 from tests.conftest import Start
 from tests.support.field import MEANS, logs
 from tests.support.killed import logged
+from tests.support.noise import needs_noise
 from tests.support.patience import PATIENCE
 from tests.support.remote import free_port, until
 
-pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
+needs_noise()
 
 RUN = """
 system = "private-ucb"

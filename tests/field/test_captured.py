@@ -15,10 +15,11 @@ from posse.protocol.machine import COORDINATOR
 from posse.protocol.masking import keystream
 from posse.security import keys
 from tests.support.field import MEANS, field, logs
+from tests.support.noise import needs_noise
 from tests.support.remote import Agent, Coordinator
 from tests.support.runs import after, agent_processes
 
-pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
+needs_noise()
 
 GRID = "noisy numbers lie on a grid"
 RESTS = "an arm that rests is not noised again"

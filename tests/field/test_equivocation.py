@@ -11,12 +11,13 @@ import pytest
 from posse.coordinator.regrouping import Regrouping
 from posse.security import keys
 from tests.support.field import MEANS, field, logs
+from tests.support.noise import needs_noise
 from tests.support.remote import Agent, Coordinator
 from tests.support.signing import RING
 from tests.systems.dubey2020.test_evidence import TwoTongued
 from tests.systems.li2022.test_comparison import Liar
 
-pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
+needs_noise()
 
 
 def ended(

@@ -28,6 +28,7 @@ from posse.security import keys
 from posse.spec.runfile import read
 from tests.support.killed import logged
 from tests.support.machine import answers
+from tests.support.noise import needs_noise
 from tests.support.patience import PATIENCE
 from tests.support.remote import free_port
 
@@ -393,7 +394,7 @@ def test_the_compose_file_gives_each_agent_its_own_volumes(agents: int) -> None:
 def test_the_shipped_run_files_find_the_best_arm_on_the_example_data(
     name: str, status: str, tmp_path: Path
 ) -> None:
-    pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
+    needs_noise()
     write = runpy.run_path(str(ROOT / "examples/field/example_data.py"))["write"]
     for rank in range(8):
         write(tmp_path / f"rewards-{rank}.csv", rank)

@@ -11,10 +11,11 @@ from posse.durable.frames import Frame, read
 from posse.security.keys import create, for_agent
 from tests.support.field import MEANS, field, logs
 from tests.support.killed import disturbed
+from tests.support.noise import needs_noise
 from tests.support.patience import PATIENCE
 from tests.support.remote import Agent
 
-pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
+needs_noise()
 
 
 def said_twice(frames: list[Frame]) -> list[tuple[int | None, int | None, str]]:

@@ -46,7 +46,7 @@ def test_an_agent_that_is_killed_in_a_run_and_stays_away_is_named(
     assert "start the run again" in str(c.error)
 
 
-@pytest.mark.skipif(not noise.is_here(), reason="python-dp is not installed (extra: field)")
+@pytest.mark.skipif(not noise.is_here(), reason="no noise of the field is installed (extra: field)")
 def test_who_had_no_rows_left_joins_again_once_it_has(folder: Path, tmp_path: Path) -> None:
     certain_logs(tmp_path, agents=2, arms=2, rows=4_000)
     arms = {"kind": "csv", "path": "{rank}.csv", "count": 2}

@@ -25,8 +25,9 @@ from posse.results import words
 from tests.conftest import Start
 from tests.field.test_processes import RUN, as_a_user
 from tests.support.field import CASES, MEANS, field
+from tests.support.noise import needs_noise
 
-pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
+needs_noise()
 
 MARK = 0.6180339887498949
 NUMBER = re.compile(r"\d*\.\d+(?:e-?\d+)?")

@@ -23,10 +23,11 @@ from posse.wire.sources import of_this_machine
 from tests.conftest import Start
 from tests.support.field import captured, field
 from tests.support.hosts import begin
+from tests.support.noise import needs_noise
 from tests.support.patience import PATIENCE
 from tests.support.remote import Agent, free_port, until
 
-pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
+needs_noise()
 
 ARMS = 4
 ROWS = 4000

@@ -22,12 +22,13 @@ from posse.results.record import RunRecord
 from posse.security import keys
 from posse.wire.links import outside_runs
 from tests.support.field import MEANS, field, logs
+from tests.support.noise import needs_noise
 from tests.support.patience import PATIENCE
 from tests.support.remote import Agent, Coordinator
 from tests.support.signing import RING, states_anew
 from tests.systems.li2022.test_comparison import Liar
 
-pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
+needs_noise()
 pytestmark = pytest.mark.inside
 
 

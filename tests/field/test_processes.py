@@ -13,11 +13,12 @@ from posse.durable.frames import BARE, COORDINATOR, read
 from posse.security import keys
 from tests.conftest import Start
 from tests.support.field import MEANS, allowed, documented, field, kinds, logs
+from tests.support.noise import needs_noise
 from tests.support.patience import PATIENCE
 from tests.support.relay import relay
 from tests.support.remote import Agent, Coordinator, free_port
 
-pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
+needs_noise()
 
 
 @pytest.fixture

@@ -49,8 +49,9 @@ from tests.support.field import (
     sent,
 )
 from tests.support.hosts import Recorded, begin, sources
+from tests.support.noise import needs_noise
 
-pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
+needs_noise()
 
 LAB = {"Report", "Due", "Advance", "Attested"}
 

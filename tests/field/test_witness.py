@@ -11,9 +11,10 @@ from posse.errors import RunFailed
 from posse.plan import Plan
 from posse.security import keys
 from tests.support.field import MEANS, field, logs
+from tests.support.noise import needs_noise
 from tests.support.remote import Agent, Coordinator
 
-pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
+needs_noise()
 
 
 def run(spec: Plan, folder: Path) -> Coordinator:

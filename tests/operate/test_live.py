@@ -14,6 +14,7 @@ from posse.operate.live import LiveFile, LiveState, RunState, read_live
 from posse.plan import Plan
 from posse_systems.rio2023.messages import VoteRow
 from tests.support.field import CASES, MEANS, field, logs
+from tests.support.noise import needs_noise
 from tests.support.patience import PATIENCE
 from tests.support.runs import spec
 
@@ -124,7 +125,7 @@ def test_neighbours_are_in_it_and_who_is_here_comes_from_the_hub(tmp_path: Path)
 
 
 def test_in_the_field_it_has_only_what_the_coordinator_sees(tmp_path: Path) -> None:
-    pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
+    needs_noise()
     here = CoordinatorStatus(agents=4, arrived=4, running=True, heard_seconds_ago={2: 1.26})
     for system in ("dp-mase", "hdp-mab"):
         data, folder = tmp_path / f"{system}-data", tmp_path / system

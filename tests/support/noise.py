@@ -3,12 +3,20 @@
 import math
 
 import numpy as np
+import pytest
 
 from posse.agent.hybrid import HybridSums
 from posse.agent.tree import TreeSums
 from posse.protocol.arrays import FloatArray, IntArray
 from posse.protocol.noise import Noise
+from posse.security.noise import is_here
 from posse_systems.tossou2015.agent import ContinualCounter
+
+
+def needs_noise() -> None:
+    """Skip a test, or its module, where no library of the field's noise is installed."""
+    if not is_here():
+        pytest.skip("no noise of the field is installed (extra: field)", allow_module_level=True)
 
 
 class NoNoise(Noise):

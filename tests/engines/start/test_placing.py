@@ -23,6 +23,7 @@ from posse.plan import prepare
 from posse.results.record import RunRecord
 from tests.runs.test_restarts import undisturbed_part
 from tests.support.dask import dask_cluster, kill_with_children
+from tests.support.noise import needs_noise
 from tests.support.runs import after, agent_processes, assert_same_run, certain_logs
 
 ALL = set(range(8))
@@ -110,7 +111,7 @@ def test_one_that_is_killed_too_often_is_missing_and_there_for_the_next_run() ->
 
 
 def test_agents_of_the_field_leave_no_journal(tmp_path: Path) -> None:
-    pytest.importorskip("pydp", reason="python-dp is not installed (extra: field)")
+    needs_noise()
     certain_logs(tmp_path, agents=6, arms=2, rows=200)
     plan = prepare(
         {
