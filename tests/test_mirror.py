@@ -68,7 +68,9 @@ verbs that hand over, and tables, called as users call them: tests/cli/test_exit
     posse/cli: call judge keys progress report security
 a mesh's two kinds of links, held to the same: tests/wire/test_links.py
     agent: each_link one_to_all
-what posse verify reads: tests/cli/test_verify.py
+what commands say, as it is written down: tests/cli/test_said.py
+    posse/cli: check ledger simulate verify
+what posse verify reads: tests/cli/test_said.py
     posse/results: vouched
 and of a run over sockets: tests/field/test_orders.py
     posse/reading: orders

@@ -271,11 +271,11 @@ def allow(folder: Path, party: str, public: Public) -> None:
 
 def revoke(folder: Path, rank: int) -> None:
     """Take an agent off the allowlist; a running coordinator dismisses it within seconds."""
+    if rank not in _listed(folder):  # looked at first: no folder is made for nothing
+        raise InputError(f"{folder / ALLOWLIST} has no agent {rank}")
     with key_files.changing(folder):
-        listed = _listed(folder)
-        if listed.pop(rank, None) is None:
-            raise InputError(f"{folder / ALLOWLIST} has no agent {rank}")
-        _write_allowlist(folder / ALLOWLIST, listed)
+        kept = {other: key for other, key in _listed(folder).items() if other != rank}
+        _write_allowlist(folder / ALLOWLIST, kept)
 
 
 def wait_for(folder: Path, seconds: float) -> None:

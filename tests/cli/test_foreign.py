@@ -52,31 +52,6 @@ def test_reading_imports_nothing_unless_it_is_trusted(words: str, sent: Path, po
     assert (sent / "imported").exists()
 
 
-@pytest.mark.parametrize(
-    "table",
-    [
-        'topology = { kind = "python", target = "foreign_code:make" }',
-        'topology = { kind = "python", target = "offered" }',
-    ],
-)
-def test_check_imports_no_topology(table: str, tmp_path: Path, posse: Posse) -> None:
-    (tmp_path / "foreign_code.py").write_text(CODE)
-    parameters = "parameters = { horizon = 50 }\n"
-    run = tmp_path / "run.toml"
-    run.write_text(f'system = "cooperative-ucb"\n{RUN}{parameters}{table}\n')
-    assert "topology.target: '" in posse("check", run, code=2).err
-    assert not (tmp_path / "imported").exists()
-
-
-def test_check_says_which_arms_a_run_would_import(tmp_path: Path, posse: Posse) -> None:
-    (tmp_path / "foreign_code.py").write_text(CODE)
-    run = tmp_path / "run.toml"
-    arms = 'arms = { kind = "python", target = "foreign_code:make", count = 2 }'
-    run.write_text(f'system = "ucb1"\nagents.count = 1\nparameters = {{ horizon = 50 }}\n{arms}\n')
-    assert "a run imports 'foreign_code:make'; nothing of it" in posse("check", run).out
-    assert not (tmp_path / "imported").exists()
-
-
 @pytest.mark.skipif(not hasattr(os, "geteuid"), reason="files have no owner here")
 @pytest.mark.parametrize("place", ["folder", "module"])
 def test_a_run_imports_nothing_that_others_can_write(

@@ -62,22 +62,3 @@ def test_the_run_file_is_given_by_the_variable_that_agents_have(
 def test_a_switch_is_on_or_off(text: str, said: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POSSE_INSECURE", text)
     assert parsed(*JOIN)["insecure"] is said
-
-
-@pytest.mark.parametrize(
-    ("variable", "text", "said"),
-    [
-        ("POSSE_WAIT", "soon", "POSSE_WAIT is soon; it must be from 0 to"),
-        ("POSSE_INSECURE", "perhaps", "POSSE_INSECURE is perhaps; it must be 1, true or yes"),
-        ("POSSE_BUDGET", "-1", "POSSE_BUDGET is -1; it must be above 0"),
-        ("POSSE_LOG", "xml", "POSSE_LOG is xml; it must be text or json"),
-        ("POSSE_SET", "name=it's", "POSSE_SET=name=it's: No closing quotation; several"),
-        ("POSSE_SET", "name=\\", "POSSE_SET=name=\\: No escaped character"),
-    ],
-)
-def test_a_wrong_one_is_named_and_ends_the_command(
-    variable: str, text: str, said: str, monkeypatch: pytest.MonkeyPatch, posse: Posse
-) -> None:
-    monkeypatch.setenv(variable, text)
-    assert said in posse(*JOIN, code=2).err
-    parsed("list")  # what no other command is troubled by

@@ -99,30 +99,6 @@ def test_help_has_every_verb_once_by_its_purpose_and_ends_with_a_first_command(
     posse(*second[1:], "--engine", "memory", "--repeat", "1")
 
 
-@pytest.mark.parametrize(
-    ("words", "hint"),
-    [
-        ("rnu", "rnu is not a command; did you mean run? posse --help lists all"),
-        ("xyz", "xyz is not a command; posse --help lists all"),
-        ("--hlep", "--hlep is unknown; did you mean --help? posse --help lists all options"),
-        ("list --no-quiet", "--no-quiet is unknown; did you mean --quiet? posse list --help l"),
-        ("run a b.toml", "b.toml is one argument too many; posse run --help lists all options"),
-        ("run a --egnine=memory", "--egnine is unknown; did you mean --engine? posse run --help l"),
-    ],
-)
-def test_a_mistyped_word_is_answered_with_the_nearest(words: str, hint: str, posse: Posse) -> None:
-    last = posse(*words.split(), code=2).err.splitlines()[-1]
-    assert f"posse: {hint}" in last
-
-
-@pytest.mark.slow
-def test_a_folder_in_place_of_a_run_file_says_what_it_is(run_file: Path, posse: Posse) -> None:
-    posse("run", "ride.toml", "--out", "out of it", "-q")
-    assert posse("run", "out of it", code=2).err == (
-        "posse: out of it: is a folder of a run; posse report 'out of it' draws it\n"
-    )
-
-
 def test_a_run_names_the_next_command(run_file: Path, posse: Posse) -> None:
     printed = " ".join(posse("run", "ride.toml", "--out", "out").out.split())
     assert printed.endswith("written to out; posse report out draws it")
@@ -146,11 +122,3 @@ def test_every_verb_has_an_example_that_it_understands(name: str, posse: Posse) 
 )
 def test_an_old_verb_is_the_new_one(old: str, new: str) -> None:
     assert parse(old.split()) == parse(new.split())
-
-
-@pytest.mark.parametrize("name", ["capture", "allow", "revoke"])
-def test_an_old_verb_names_the_new_one(name: str, posse: Posse) -> None:
-    said = posse(name, "a", "b", code=2).err
-    assert said.startswith(f"posse: posse {name} is now posse ")
-    words = said.removeprefix(f"posse: posse {name} is now posse ").split()
-    assert parse(["0" if word == "RANK" else word for word in words]).verb == words[0]

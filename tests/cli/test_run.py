@@ -105,21 +105,3 @@ def test_arms_that_raise_are_named_and_the_directory_says_so(run_file: Path, pos
         assert "arm 0, call 1: burning:arms.pull(0," in err
         assert "raised OSError: disk on fire" in err
         assert "disk on fire" in json.loads(Path(engine, "failure.json").read_text())["error"]
-
-
-def test_a_run_that_ends_without_an_answer_is_kept_and_its_exit_code_is_3(
-    tmp_path: Path, posse: Posse
-) -> None:
-    (tmp_path / "arms.csv").write_text("arm,reward\n" + "0,1\n1,0\n" * 30)
-    run = tmp_path / "short.toml"
-    run.write_text(
-        """system = "random-player"
-        agents.count = 2
-        arms = { kind = "csv", path = "arms.csv", count = 2 }
-        parameters.horizon = 1000
-        engine.kind = "memory"
-        """
-    )
-    said = posse("run", run, "--out", tmp_path / "out", code=3).err
-    assert said.endswith("run 1 of 1 ended without an answer: the rewards were used up first\n")
-    assert (tmp_path / "out" / "result.json").exists()

@@ -158,15 +158,3 @@ def test_a_sweep_on_a_dask_cluster(run_file: Path, tmp_path: Path) -> None:
     here = json.loads(subprocess.check_output([*command, "--out", str(tmp_path / "b")]))
     for one, other in zip(there, here, strict=True):
         assert one["summary"]["rounds"] == other["summary"]["rounds"]
-
-
-def test_what_is_the_same_in_all_rows_is_said_once_and_leaves_room(
-    run_file: Path, posse: Posse, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    command = ["sweep", "ride.toml", "--set", "repeat=6", "--over", "agents.count=6,12"]
-    lines = posse(*command, "--jobs", "1", "--out", "out").out.splitlines()
-    assert lines[0].split() == ["count", "right", "rounds", "regret", "messages"]
-    assert [line.split()[0] for line in lines[1:3]] == ["6", "12"]
-    assert all("(" in line and ")" in line for line in lines[1:3])  # intervals do not wrap
-    assert lines[3] == "in all rows: n 6; answer arm 0; status identified"

@@ -73,10 +73,6 @@ def test_verbose_shows_the_traceback_of_a_defect(posse, monkeypatch):
     assert "Traceback (most recent call last)" in long
 
 
-def test_only_one_of_both(posse):
-    posse("run", "ride.toml", "--quiet", "--verbose", code=2)
-
-
 def test_what_a_peer_or_a_path_says_is_no_markup(capsys):
     result = api.run("ride.toml", repeat=1)
     result.runs[0].refused = {"[/nope]": 1, "[link=http://evil.example]posse[/link]": 2}

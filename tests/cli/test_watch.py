@@ -58,11 +58,6 @@ def test_a_run_is_watched_until_it_is_interrupted(tmp_path: Path, start: Start) 
         page(url)
 
 
-def test_where_nothing_goes_on_text_says_so(tmp_path: Path, posse: Posse) -> None:
-    assert "no run goes on in" in posse("watch", "--text", tmp_path, code=1).err
-    assert "is not a directory" in posse("watch", tmp_path / "none", code=2).err
-
-
 def test_no_list_of_processes_shows_the_address_that_a_browser_opens(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, posse: Posse
 ) -> None:

@@ -99,14 +99,6 @@ def test_a_sweep_beside_runs_is_named_as_passed_over(
     assert "not in this page: swept; posse report draws each" in capsys.readouterr().err
 
 
-def test_a_run_is_not_compared_with_itself(
-    run_file: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["run", str(run_file), "--out", "ride"]) == 0
-    assert main(["compare", "ride", "./ride"]) == 2
-    assert "ride is named twice; name each run once" in capsys.readouterr().err
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("fixed", [False, True])
 def test_seeds_that_draw_other_arms_are_told(fixed: bool, run_file: Path) -> None:

@@ -12,8 +12,11 @@ import builtins
 import logging
 import os
 import re
+import shlex
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -21,6 +24,7 @@ import msgspec
 import pytest
 
 from posse import __version__
+from posse.cli.main import main
 from posse.errors import PosseError, RunFailed
 from posse.hosts.effects import Fail, LogLine
 from posse.protocol.control import WIRE
@@ -67,6 +71,41 @@ def examples(path: Path, names: Mapping[str, Any]) -> pytest.MarkDecorator:
     found = [Conversation(path, *_split(block)) for block in _blocks(path)]
     calls = [pytest.param(lambda c=c: _give(c, imports, names), id=c.title) for c in found]
     return pytest.mark.parametrize("play", calls)
+
+
+def transcripts(paths: Sequence[Path], names: Mapping[str, Any]) -> pytest.MarkDecorator:
+    """`play` is a call for each transcript in the files: commands, and what each of them said.
+
+    `$ words` is a command, and `$ words ~ pattern` one of which only the lines with the pattern
+    are kept. Beneath it stand its output, its errors (`!`), and its exit code where it is not 0
+    (`=`); the current folder is `HERE`, and lines of the log have no time. Other lines are
+    statements of Python, in which `names` are known.
+    """
+    found = [Conversation(path, *_split(block)) for path in paths for block in _blocks(path)]
+    calls = [pytest.param(lambda c=c: _hold(c, [*_said(c, names)]), id=c.title) for c in found]
+    return pytest.mark.parametrize("play", calls)
+
+
+def _said(conversation: Conversation, names: Mapping[str, Any]) -> Iterator[str]:
+    known = dict(names)
+    for line in conversation.lines:
+        if line[:2] in ("  ", "! ", "= ") or not line:
+            continue
+        yield line
+        if line[:2] != "$ ":
+            exec(line, known)
+            continue
+        words, _, pattern = line[2:].partition(" ~ ")
+        out, err = StringIO(), StringIO()
+        with redirect_stdout(out), redirect_stderr(err):
+            code = main(shlex.split(words))
+        for mark, stream in (("  ", out), ("! ", err)):
+            text = stream.getvalue().replace(str(Path.cwd()), "HERE").replace(__version__, "X.Y.Z")
+            text = re.sub(r"^\d{4}-\d\d-\d\dT\S+ ", "", text, flags=re.MULTILINE)
+            kept = [row.rstrip() for row in text.splitlines() if re.search(pattern, row)]
+            yield from (mark + row for row in kept if row)
+        if code:
+            yield f"= {code}"
 
 
 def _give(conversation: Conversation, imports: str, names: Mapping[str, Any]) -> None:
