@@ -4,7 +4,7 @@ import bz2
 import gzip
 import lzma
 import math
-import sys
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from posse.arms.log_file import LogColumns, read_log
 from posse.errors import LogError
+from tests.support.conversations import examples
 
 TEXT = "note,arm,reward\na,1,0.5\nb,0,.25\n,1,1\n"
 ROWS = [[0.25], [0.5, 1.0]]
@@ -98,15 +99,6 @@ def test_what_is_wrong_with_a_log_is_named_with_its_line(
         read(tmp_path / "log.csv")
 
 
-def test_parquet_is_read_as_csv_is(tmp_path: Path) -> None:
-    same = parquet(
-        tmp_path / "a.parquet", note=["a", "b", ""], arm=[1, 0, 1], reward=[0.5, 0.25, 1]
-    )
-    assert read(same) == ROWS
-    bools = parquet(tmp_path / "b.pq", reward=[True, False], arm=[1.0, 0.0])
-    assert read(bools) == [[0.0], [1.0]]
-
-
 def test_parquet_from_pandas(tmp_path: Path) -> None:
     """Categories, an index; a missing number is null there, and refused as a blank is."""
     pytest.importorskip("pyarrow")
@@ -153,33 +145,6 @@ def test_what_is_wrong_with_parquet_is_named(
         read(parquet(tmp_path / "log.parquet", **columns))
 
 
-def test_what_is_no_parquet_is_said(tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow")
-    (tmp_path / "log.parquet").write_text(TEXT)
-    with pytest.raises(LogError, match=r"log\.parquet is not Parquet with numbers: "):
-        read(tmp_path / "log.parquet")
-
-
-def test_parquet_names_the_extra_that_reads_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    (tmp_path / "log.parquet").write_bytes(b"PAR1")
-    with pytest.raises(
-        LogError, match=r"is Parquet, which needs pyarrow: pip install 'posse-bandits"
-    ):
-        read(tmp_path / "log.parquet")
-
-
-def test_with_clip_what_is_no_number_stays_so_in_every_format(tmp_path: Path) -> None:
-    (tmp_path / "log.csv").write_text("arm,reward\n0,nan\n0,NaN\n0,-inf\n1,99\n")
-    table = parquet(
-        tmp_path / "log.parquet", arm=[0, 0, 0, 1], reward=[math.nan, math.nan, -math.inf, 99]
-    )
-    for path in (tmp_path / "log.csv", table):
-        assert str(read(path, bounded=False)) == "[[nan, nan, -inf], [99.0]]"
-
-
 FEATURES = LogColumns(features=("age", "dose"))
 
 
@@ -215,12 +180,6 @@ def test_features_that_are_no_numbers_or_too_long_are_named(tmp_path: Path, age:
     )
     with pytest.raises(LogError, match=rf"log\.parquet, row 1: {in_parquet}"):
         read_log(table, 2, "agent 0", bounded=True, columns=FEATURES)
-
-
-def test_a_column_of_features_that_is_missing_is_named(tmp_path: Path) -> None:
-    (tmp_path / "log.csv").write_text("arm,reward,age\n0,1,0\n")
-    with pytest.raises(LogError, match="needs one column 'dose', as arms.features says"):
-        read_log(tmp_path / "log.csv", 2, "agent 0", bounded=True, columns=FEATURES)
 
 
 def test_columns_names_and_separators_are_as_the_log_has_them(tmp_path: Path) -> None:
@@ -261,3 +220,8 @@ def test_a_log_of_names_is_the_log_of_their_numbers(
         )
     ]
     assert [a.tolist() for a in found[0].rewards] == [b.tolist() for b in found[1].rewards]
+
+
+@examples(Path(__file__).with_name("log_file.txt"), globals())
+def test_examples(play: Callable[..., None], request: pytest.FixtureRequest) -> None:
+    play(request)

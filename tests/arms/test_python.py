@@ -1,10 +1,11 @@
 """The user's own arms: what they are told, and whose mistake is named."""
 
-import math
 import re
 import sys
 import types
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -13,11 +14,11 @@ import pytest
 
 from posse.arms import ArmsSpec
 from posse.arms.persons import Persons
-from posse.arms.python import PythonArms
 from posse.engines import memory
 from posse.errors import ArmsError, PosseError
 from posse.plan import prepare
 from tests.support.arms import DOCS, PYTHON, build, context
+from tests.support.conversations import examples
 
 NO_ARMS = ("none", "number", "leaves")
 
@@ -50,26 +51,6 @@ def test_the_documented_code_works(module: Any) -> None:
     exec(probe, module.__dict__)
     raw = {**PYTHON, "target": "scripted_arms:Probe", "clip": [0.0, 250.0]}
     assert build(raw).draw(1, 5_000).mean() == pytest.approx(0.72, abs=0.01)
-
-
-def test_python_object(module: Any) -> None:
-    module.arms = Scripted(lambda arm, count: [arm / 2] * count)
-    arms = build(PYTHON)
-    assert arms.draw(1, 4).tolist() == [0.5] * 4
-    assert arms.totals((0, 2), 3).tolist() == [0.0, 3.0]
-    assert arms.remaining(0) is None
-    assert not arms.simulated
-
-
-def test_persons_of_whom_enough_was_used_are_left_out(module: Any) -> None:
-    patients = iter(["eva", "eva", "adam", "eva", "ben"])
-    module.arms = Scripted(
-        lambda arm, count: ([0.5] * count, [next(patients) for _ in range(count)])
-    )
-    arms = build_with(Persons("patient", 1))
-    assert arms.draw(0, 2).tolist() == [0.5] * 2
-    assert arms.totals((0,), 1).tolist() == [0.5]
-    assert arms.given.tolist() == [5, 0, 0]
 
 
 @pytest.mark.parametrize(
@@ -135,30 +116,11 @@ def test_python_errors_name_agent_arm_and_call(module: Any, answer: Any, said: s
     assert str(caught.value).startswith("agent 3, arm 2, call 2: scripted_arms:arms.pull(2, 2)")
 
 
-def test_with_clip_what_is_no_number_is_an_end_of_the_interval(module: Any) -> None:
-    module.arms = Scripted([math.nan, math.inf, -math.inf, 5.0])
-    assert build({**PYTHON, "clip": [0.0, 10.0]}).draw(0, 4).tolist() == [0.0, 1.0, 0.0, 0.5]
-
-
-def test_what_the_end_of_a_run_tells_is_said() -> None:
-    with_clip = msgspec.convert({**PYTHON, "clip": [0.0, 1.0]}, ArmsSpec).ends
-    assert with_clip == "Everybody sees if an agent's arms raise, because that ends the run."
-    assert (
-        "not a number in [0, 1], because that ends the run"
-        in msgspec.convert(PYTHON, ArmsSpec).ends
-    )
-
-
 @pytest.mark.parametrize("name", ["nowhere:arms", *map("scripted_arms:{}".format, NO_ARMS)])
 def test_a_target_that_cannot_be_made_is_named(module: Any, name: str) -> None:
     module.number, module.leaves = 3, lambda **told: sys.exit(0)
     with pytest.raises(ArmsError, match=f"agent 0: arms.target = '{name}' cannot be made"):
         build({**PYTHON, "target": name})
-
-
-def test_a_target_needs_a_module_and_a_name() -> None:
-    with pytest.raises(msgspec.ValidationError, match=r"package\.module:object"):
-        msgspec.convert({**PYTHON, "target": "only_a_module:"}, ArmsSpec)
 
 
 def test_a_run_ends_with_the_agents_error(module: Any) -> None:
@@ -171,10 +133,6 @@ def test_a_run_ends_with_the_agents_error(module: Any) -> None:
         memory.run(prepare(raw), 0)
 
 
-def test_means_are_those_after_clip() -> None:
-    known: dict[str, Any] = {"target": "probes:Probe", "count": 2, "clip": (0.0, 250.0)}
-    assert PythonArms(**known, means=[0.76, 0.72]).arm_count() == 2
-    with pytest.raises(
-        ValueError, match=r"must lie in \[0.0, 1.0\]; state means as they are after"
-    ):
-        PythonArms(**known, means=[190.0, 180.0])
+@examples(Path(__file__).with_name("python.txt"), globals())
+def test_examples(play: Callable[..., None], request: pytest.FixtureRequest) -> None:
+    play(request)

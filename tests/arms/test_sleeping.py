@@ -1,5 +1,7 @@
 """Arms that are closed in some slots: sets, regret, who may pull them, both engines, kills."""
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -9,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import posse
-from posse.arms import ArmsSpec, SleepingArms
+from posse.arms import SleepingArms
 from posse.durable.checkpoint import read, written
 from posse.errors import SpecError
 from posse.experiments import prepare
@@ -17,7 +19,7 @@ from posse.script import Parameters, Positive, Pull, Script, system
 from posse.system import names
 from posse.testing import simulate
 from posse.testing.judge import judge, small_run
-from tests.support.arms import build
+from tests.support.conversations import examples
 from tests.support.runfile import describe_run
 from tests.support.runs import assert_same_run
 
@@ -56,18 +58,6 @@ def _sets(raw: dict[str, Any], slots: int, rank: int = 0) -> Any:
     return arms.openings(np.random.default_rng(1), rank).table(np.arange(slots))
 
 
-def test_windows_say_by_slot_which_arms_are_open() -> None:
-    assert _sets(WINDOWS, 7).astype(int).tolist() == [
-        [1, 0, 1],
-        [1, 0, 1],
-        [1, 0, 1],
-        [0, 0, 1],
-        [0, 1, 1],
-        [1, 1, 1],
-        [0, 1, 1],
-    ]
-
-
 @given(st.integers(0, 400), st.integers(0, 400), st.integers(0, 3))
 def test_a_set_is_the_same_however_it_is_asked_for_and_never_empty(
     a: int, b: int, rank: int
@@ -92,38 +82,8 @@ def test_the_sets_are_plain_data_that_a_checkpoint_keeps() -> None:
     assert (again.table(np.arange(50)) == openings.table(np.arange(50))).all()
 
 
-def test_a_closed_arm_is_not_pulled() -> None:
-    arms = build(WINDOWS)
-    assert arms.turns((0,), 3).tolist() == [[1, 1, 1]]
-    with pytest.raises(posse.ArmsError, match="arm 0 is closed in slot 3"):
-        arms.turns((0,), 1)
-
-
 def _run(raw: dict[str, Any], **more: Any) -> dict[str, Any]:
     return describe_run("ucb1", 2, raw, parameters={"horizon": 40}, engine="memory", seed=4) | more
-
-
-def test_regret_is_against_the_best_arm_that_is_open() -> None:
-    """By hand, two agents: unseen arms come first, ties among them are broken at random.
-
-    Open are {0, 2} in the slots 0 to 2, {2} in 3 and {1, 2} in 4. Arms 0 and 2 are tried in the
-    slots 0 and 1, then arm 0 leads, in slot 3 arm 2 costs nothing, and in 4 arm 1 is unseen.
-    """
-    run = posse.run(_run(WINDOWS, parameters={"horizon": 5})).runs[0]
-    assert run.pulls_per_arm == [2 * 2, 2 * 1, 2 * 2]
-    assert run.regret == 2 * 1
-    assert run.best_arm == 0
-
-
-def test_agents_that_are_told_of_all_share_what_they_learn() -> None:
-    more = {"system": "cooperative-ucb", "topology": {"kind": "complete"}}
-    together, alone = (
-        posse.run(_run(BOTH, parameters={"horizon": 400}, agents={"count": 6}, **system)).runs[0]
-        for system in (more, {})
-    )
-    assert together.regret is not None
-    assert alone.regret is not None
-    assert together.regret < alone.regret
 
 
 @pytest.mark.slow
@@ -168,25 +128,6 @@ def test_a_system_that_does_not_ask_what_is_open_is_refused(name: str) -> None:
         prepare({**small_run(name), "arms": DRAWN})
 
 
-def test_no_bound_is_drawn() -> None:
-    assert "always open" in prepare(_run(DRAWN)).bound(0).note
-
-
-def test_a_script_is_told_and_one_that_pulls_a_closed_arm_ends_by_name() -> None:
-    run = _run(WINDOWS, system=f"{__name__}:ASKS")
-    assert posse.run(run).runs[0].regret == 0
-    with pytest.raises(posse.ArmsError, match="arm 0 is closed in slot 3"):
-        posse.run(_run(WINDOWS, system=f"{__name__}:BLIND"))
-    with pytest.raises(SpecError, match="does not ask what is open"):
-        prepare(_run(WINDOWS, system=f"{__name__}:OTHER"))
-
-
-def test_a_system_that_asks_is_told_that_all_are_open_where_they_are() -> None:
-    arms = {"kind": "bernoulli", "means": [0.9, 0.1]}
-    assert posse.run(_run(arms, system=f"{__name__}:ASKS")).runs[0].pulls_per_arm == [80, 0]
-    assert msgspec.convert(DRAWN, ArmsSpec).arm_count() == 3
-
-
 class Doors:
     """Open are arm 0 in even slots, arm 1 always, arm 2 never; each pays always or never."""
 
@@ -221,15 +162,6 @@ def test_own_arms_say_which_are_open(more: dict[str, Any]) -> None:
     assert run.best_arm == 0
 
 
-def test_own_arms_that_are_all_closed_or_do_not_say_are_named() -> None:
-    with pytest.raises(posse.ArmsError, match=r"Shut.open\(5\) returned \[False, False, False\]"):
-        posse.run(_run(_own("Shut")))
-    with pytest.raises(SpecError, match="always open"):
-        prepare(_run(_own(means=[1.0, 0.0, 0.0])))
-    with pytest.raises(SpecError, match="does not ask what is open"):
-        prepare(_run(_own(), system="tdfs-ucb"))
-
-
 @pytest.mark.slow
 def test_own_arms_that_sleep_outlive_kills() -> None:
     run = _run(_own(), system="cooperative-ucb", topology={"kind": "ring"}, agents={"count": 4})
@@ -237,3 +169,8 @@ def test_own_arms_that_sleep_outlive_kills() -> None:
     assert [found.held for found in judge(run, seeds=30, only="kills")] == [True]
     trials = list(simulate(run, seeds=range(10), kinds=("kill",)))
     assert [trial.command for trial in trials if trial.violations] == []
+
+
+@examples(Path(__file__).with_name("sleeping.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

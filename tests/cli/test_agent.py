@@ -51,6 +51,23 @@ def test_a_shell_on_a_node_of_slurm_is_no_agent(
     assert find_rank("auto") == (-1, "")
 
 
+FIELD = """
+system = "dp-mase"
+mode = "field"
+agents.count = 8
+arms = { kind = "csv", path = "rewards-{rank}.csv", count = 2 }
+parameters.epsilon = 0.5
+"""
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    """A run file of the field."""
+    path = tmp_path / "run.toml"
+    path.write_text(FIELD)
+    return path
+
+
 @pytest.mark.parametrize("option", ["--run", "--data"])
 def test_noise_that_is_not_there_is_told_before_joining(
     option: str, run: Path, posse: Posse, monkeypatch: pytest.MonkeyPatch

@@ -16,6 +16,7 @@ from posse.results.vouched import KIND, last_word
 from posse.security import keys, noise
 from posse.testing.small import SMALL
 from tests.cli.conftest import RUN_FILE, Posse
+from tests.support.blocks import ROOT
 from tests.support.conversations import transcripts
 from tests.support.ledger import task, used_by
 
@@ -137,10 +138,17 @@ def write(name: str, text: str) -> None:
 FILES = sorted(Path(__file__).parent.glob("said/*.txt"))
 
 
-NAMES = {"here": Path, "environ": os.environ, "json": json, "toml": toml, "SMALL": SMALL}
+NAMES = {
+    "here": Path,
+    "environ": os.environ,
+    "json": json,
+    "toml": toml,
+    "SMALL": SMALL,
+    "ROOT": ROOT,
+}
 
 
-@transcripts(FILES, {**globals(), **NAMES})
+@transcripts(FILES, {**globals(), **NAMES, "ROOT": ROOT})
 def test_commands_say_what_is_written_down(
     play: Callable[[], None], run_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

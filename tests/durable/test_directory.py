@@ -1,42 +1,23 @@
 """What a run leaves behind: it can be run again, goes on, and says whether it is whole."""
 
-import csv
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from posse import api
 from posse.durable.batch import carry_out
-from posse.durable.directory import RunDirectory, fresh
+from posse.durable.directory import RunDirectory
 from posse.errors import InputError
 from posse.plan import changed, prepare
 from posse.results.record import RunRecord
-from posse.spec.runfile import read
 from posse.testing.small import SMALL
 from tests.support.cluster import SPEC
+from tests.support.conversations import examples
 
 RAW = {**SPEC, "repeat": 2, "engine": {"kind": "memory"}}
 PLAN = prepare(RAW)
-
-
-def test_the_specification_runs_again_alike(tmp_path: Path) -> None:
-    RunDirectory(tmp_path, PLAN).open()
-    again = prepare(read(tmp_path / "spec.toml"))
-    assert again.spec.parameters == PLAN.spec.parameters
-    assert api.run(again).runs[0].log == api.run(PLAN).runs[0].log
-
-
-def test_a_complete_series_has_its_result_and_tables_of_all_runs(tmp_path: Path) -> None:
-    result = api.run(PLAN)
-    RunDirectory(tmp_path, PLAN).open().complete(result)
-    assert json.loads((tmp_path / "result.json").read_text()) == json.loads(
-        json.dumps(result.document())
-    )
-    with (tmp_path / "runs.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    assert [row["run"] for row in rows] == ["0", "1"]
-    assert [float(row["regret"]) for row in rows] == [run.regret for run in result.runs]
 
 
 @pytest.mark.parametrize("system", list(SMALL))
@@ -47,28 +28,6 @@ def test_a_run_read_back_is_the_run(system: str) -> None:
     assert json.dumps(again.document()) == json.dumps(run.document())
     assert type(again.detail) is type(run.detail)
     assert (again.links, again.ledgers) == (run.links, run.ledgers)
-
-
-def test_a_series_that_ended_early_says_why(tmp_path: Path) -> None:
-    directory = RunDirectory(tmp_path, PLAN).open()
-    said = "agent 0 told others different things"
-    directory.fail(said, api.run(PLAN).runs[:1], ["00ff and ff00"])
-    assert not (tmp_path / "result.json").exists()
-    failure = json.loads((tmp_path / "failure.json").read_text())
-    assert failure == {"error": said, "notes": "00ff and ff00"}
-    with (tmp_path / "runs.csv").open() as file:
-        assert len(list(csv.DictReader(file))) == 1
-
-
-def test_an_earlier_result_stands_until_the_new_one_is_there(tmp_path: Path) -> None:
-    result = api.run(PLAN)
-    RunDirectory(tmp_path, PLAN).open().complete(result)
-    before = (tmp_path / "result.json").read_text()
-    directory = RunDirectory(tmp_path, PLAN).open()
-    directory.fail("interrupted", [])
-    assert (tmp_path / "result.json").read_text() == before
-    directory.complete(result)
-    assert not (tmp_path / "failure.json").exists()
 
 
 @pytest.mark.parametrize(
@@ -128,10 +87,6 @@ def test_what_posse_did_not_write_is_no_run_to_go_on_with(text: str, tmp_path: P
         RunDirectory(tmp_path, PLAN).open()
 
 
-def test_two_fresh_directories_of_one_second_are_two(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    paths = {fresh("ride") for _ in range(3)}
-    assert len(paths) == 3
-    assert all(path.parent == Path("runs") and path.name.startswith("ride-") for path in paths)
+@examples(Path(__file__).with_name("directory.txt"), globals())
+def test_examples(play: Callable[..., None], request: pytest.FixtureRequest) -> None:
+    play(request)

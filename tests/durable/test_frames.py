@@ -1,7 +1,7 @@
 """Captures read without posse's messages: what is said of a frame is what our own codec says."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import msgspec
 import pytest
@@ -10,12 +10,11 @@ import posse
 from posse.durable.capture import writing
 from posse.durable.frames import Frame, read, select
 from posse.errors import InputError
-from posse.protocol import control
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.message import Plane
 from posse.protocol.wire import HEADER, encode
-from posse.wire.session import Session
 from posse_systems.rio2023.messages import Vote
+from tests.support.conversations import examples
 from tests.support.runfile import describe_run
 
 VOTE = encode(Vote((2,)), run=1, source=3, sequence=7, now=12.5, sent=99)
@@ -26,34 +25,6 @@ def captured(tmp_path: Path, *rows: tuple[int | None, int | None, bytes]) -> lis
         for row in rows:
             capture(*row)
     return list(read(tmp_path / "frames"))
-
-
-def test_a_frame_is_what_was_encoded(tmp_path: Path) -> None:
-    (plain,) = captured(tmp_path, (3, COORDINATOR, VOTE))
-    header: dict[str, Any] = {"run": 1, "sequence": 7, "now": 12.5, "sent": 99}
-    link: dict[str, Any] = {"time": 0.0, "source": 3, "target": COORDINATOR, "size": len(VOTE)}
-    assert plain == Frame(**link, **header, plane="data", kind="Vote", fields=[[2]])
-
-
-def test_envelopes_are_told_from_frames_and_what_is_sent_again_from_what_is_new(
-    tmp_path: Path,
-) -> None:
-    session = Session()
-    first, second = session.wrap(VOTE), session.wrap(VOTE)
-    session.ask()
-    session.resume(0)
-    probe, *again = session.replies
-    session.confirm()
-    frames = captured(
-        tmp_path, *((3, COORDINATOR, data) for data in (first, second, probe, *again))
-    )
-    assert [(f.plane, f.kind, f.number, f.resent) for f in frames] == [
-        ("data", "Vote", 1, False),
-        ("data", "Vote", 2, False),
-        ("session", "Probe", 2, False),
-        ("data", "Vote", 1, True),
-        ("data", "Vote", 2, True),
-    ]
 
 
 @pytest.mark.parametrize(
@@ -97,26 +68,6 @@ def test_every_frame_of_a_run_is_read_as_our_own_codec_reads_it(tmp_path: Path) 
     assert sum(messages for messages, _ in counted.values()) == len(frames)
 
 
-def test_frames_are_chosen_by_link_plane_and_kind(tmp_path: Path) -> None:
-    stop = encode(control.Stop(), run=1, source=COORDINATOR, sequence=0, now=0.0, sent=0)
-    frames = captured(
-        tmp_path, (3, COORDINATOR, VOTE), (COORDINATOR, 3, stop), (2, COORDINATOR, VOTE)
-    )
-    assert list(select(frames)) == frames
-    assert list(select(frames, link=(3, COORDINATOR))) == frames[:1]
-    assert list(select(frames, link=(None, COORDINATOR))) == [frames[0], frames[2]]
-    assert list(select(frames, plane="control")) == frames[1:2]
-    assert list(select(frames, link=(2, None), kind="Vote")) == frames[2:]
-    assert list(select(frames, kind="Stop", plane="data")) == []
-
-
-def test_a_row_that_is_half_written_is_not_there_yet(tmp_path: Path) -> None:
-    captured(tmp_path, (3, COORDINATOR, VOTE), (3, COORDINATOR, VOTE))
-    path = tmp_path / "frames"
-    path.write_bytes(path.read_bytes()[:-1])
-    assert len(list(read(path))) == 1
-
-
 HEAD = msgspec.msgpack.encode({"posse": "capture", "version": 1})
 
 
@@ -137,11 +88,6 @@ def test_another_file_is_no_capture(content: bytes, tmp_path: Path) -> None:
     path.write_bytes(content)
     with pytest.raises(InputError, match="other is (not a capture|damaged: its row 1 is no frame)"):
         list(read(path))
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="absent cannot be read: No such file"):
-        list(read(tmp_path / "absent"))
 
 
 MESSAGE = HEADER.pack(b"po", 1, 0, 0, 3, 1, 0.0, 0)
@@ -179,3 +125,8 @@ def test_a_frame_is_shown_in_one_printable_line(body: bytes, tmp_path: Path) -> 
     (frame,) = read(path)
     assert str(frame).isprintable()
     assert len(str(frame)) <= 1_001
+
+
+@examples(Path(__file__).with_name("frames.txt"), globals())
+def test_examples(play: Callable[..., None], request: pytest.FixtureRequest) -> None:
+    play(request)

@@ -1,5 +1,6 @@
 """What the page of a user's system shows is data: whoever reads results imports nothing."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -14,6 +15,7 @@ from posse.results.base import Results
 from posse.results.figures import Figure
 from posse.results.record import Detail, RunRecord
 from posse.system import get_system
+from tests.support.conversations import examples
 from tests.support.runfile import describe_run
 
 RAW: dict[str, Any] = describe_run("ucb1", 1, [0.9, 0.1], parameters={"horizon": 50})
@@ -39,30 +41,6 @@ def written(folder: Path, *figures: Figure) -> shown.ShownSystem:
     return read
 
 
-def test_what_a_system_shows_is_read_back_without_it(tmp_path: Path) -> None:
-    figure = Figure(
-        name="squawks",
-        title="Squawks",
-        style="points",
-        values=lambda run, arms: [(run.rounds or 0, arms), (1, float("inf"))],
-        crosses=lambda run, arms: [(1, 2)],
-        y="arm",
-    )
-    system = written(tmp_path, figure)
-    assert (system.title, system.paper) == ("mine", get_system("ucb1").paper)
-    record = RunRecord.read({"run": 7, "seed": 7, "detail": {"feathers": 3}}, system.detail)
-    assert (record.detail.seeks, record.detail.units) == ("a parrot", {"rounds": "squawks"})
-    (drawn,) = system.figures
-    assert (drawn.name, drawn.title, drawn.style, drawn.y) == (
-        "squawks",
-        "Squawks",
-        "points",
-        "arm",
-    )
-    assert drawn.values(record, 2) == [(7.0, 2.0), (1.0, float("inf"))]
-    assert drawn.crosses(record, 2) == [(1.0, 2.0)]
-
-
 def test_a_figure_that_failed_is_read_back_as_its_failure(tmp_path: Path) -> None:
     def values(run: RunRecord, arms: int) -> list[tuple[float, float]]:
         raise KeyError("beak")
@@ -72,11 +50,6 @@ def test_a_figure_that_failed_is_read_back_as_its_failure(tmp_path: Path) -> Non
         system.figures[0].values(RunRecord(run=0, seed=0), 2)
 
 
-def test_systems_of_ours_need_none(tmp_path: Path) -> None:
-    shown.write(
-        tmp_path,
-        prepare(describe_run("ucb1", 1, [0.9, 0.1], parameters={"horizon": 50})),
-        [],
-    )
-    assert list(tmp_path.iterdir()) == []
-    assert shown.read(tmp_path) is None
+@examples(Path(__file__).with_name("shown.txt"), globals())
+def test_examples(play: Callable[..., None], request: pytest.FixtureRequest) -> None:
+    play(request)

@@ -1,5 +1,8 @@
 """Signatures: whose they are, of what, in which run."""
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,20 +14,12 @@ from posse.protocol.signing import (
     SIGNATURE_BYTES,
     Signer,
     is_weak,
-    nonce_of,
     public_of,
     run_name,
 )
 from posse.results.vouched import KIND
+from tests.support.conversations import examples
 from tests.support.signing import signers
-
-
-def test_what_one_agent_signs_the_others_believe() -> None:
-    one, other = signers(2)
-    signature = one.sign(b"means", b"0.5")
-    assert len(signature) == SIGNATURE_BYTES
-    other.check(0, b"means", b"0.5", signature)
-    assert other.signed(0, b"means", b"0.5", signature)
 
 
 @pytest.mark.parametrize(
@@ -44,27 +39,6 @@ def test_nothing_else_is_believed(rank: int, kind: bytes, payload: bytes) -> Non
         other.check(rank, kind, payload, signature)
     assert not other.signed(0, b"means", b"0.5", signature[:-1])
     assert not other.signed(0, b"means", b"0.5", bytes(SIGNATURE_BYTES))
-
-
-def test_what_was_signed_in_one_run_is_worth_nothing_in_another() -> None:
-    secret = bytes(range(32))
-    known = {0: public_of(secret)}
-    today, tomorrow = (Signer(secret, known, name) for name in (b"today", b"tomorrow"))
-    assert not tomorrow.signed(0, b"means", b"0.5", today.sign(b"means", b"0.5"))
-
-
-def test_ed25519_is_the_one_of_rfc_8032() -> None:
-    """Section 7.1, test 1: the public key of a secret one."""
-    secret = bytes.fromhex("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60")
-    public = bytes.fromhex("d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a")
-    assert public_of(secret) == public
-
-
-def test_a_runs_name_depends_on_every_part_and_its_place() -> None:
-    one, other = nonce_of(b"one"), nonce_of(b"other")
-    names = [run_name(b"run", (one, other)), run_name(b"run", (other, one)), run_name(b"", (one,))]
-    assert [len(name) for name in names] == [32, 32, 32]
-    assert len({*names}) == 3
 
 
 def test_at_one_place_of_a_run_one_content_is_stated() -> None:
@@ -131,14 +105,6 @@ def test_the_keys_of_small_order_are_all_known_and_no_honest_one_is_among_them()
     assert not any(is_weak(public_of(bytes([n]) * 32)) for n in range(100))
 
 
-def test_by_a_key_of_small_order_anything_is_signed() -> None:
-    """Which is why it is not let in: a signature that nobody made, R = B and S = 1."""
-    identity = b"\x01" + bytes(31)
-    forged = bytes.fromhex("58" + "66" * 31) + (1).to_bytes(32, "little")
-    assert Signer(None, {3: identity}, b"any run").signed(3, b"means", b"anything", forged)
-    assert is_weak(identity)
-
-
 @given(
     st.binary(max_size=40), st.binary(min_size=1, max_size=9), st.integers(0, 63),
     st.integers(1, 255), st.sampled_from(["payload", "kind", "signature", "run", "rank"]),
@@ -174,3 +140,8 @@ def test_a_runs_name_has_a_part_of_each_agent(nonces: list[bytes], which: int) -
     other = [*nonces[:which], bytes(b ^ 1 for b in nonces[which]), *nonces[which + 1 :]]
     assert len(name) == 32
     assert len({name, run_name(b"run", other), run_name(b"rux", nonces)}) == 3
+
+
+@examples(Path(__file__).with_name("signing.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

@@ -1,6 +1,8 @@
 """Each mistake in a run file gets one sentence that names the key."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from threading import Barrier, BrokenBarrierError
 from typing import Any
 
@@ -13,6 +15,7 @@ from posse.errors import SpecError
 from posse.plan import prepare
 from posse.spec import explain
 from posse.spec.explain import nearest
+from tests.support.conversations import examples
 from tests.support.runfile import GOOD, changed
 
 
@@ -67,29 +70,6 @@ def test_what_is_missing_is_named(missing: str) -> None:
         prepare(raw)
 
 
-def test_what_is_numpys_is_as_good_as_pythons_own() -> None:
-    given = GOOD | {
-        "agents": {"count": np.int64(8)},
-        "arms": {"kind": "bernoulli", "means": np.array([0.7, 0.5])},
-        "parameters": {"epsilon": np.float64(0.1), "beta": np.float32(0.5)},
-    }
-    plain = changed("parameters.beta", 0.5)
-    assert prepare(given) == prepare(plain)
-    assert type(prepare(given).spec.parameters["epsilon"]) is float
-
-
-def test_letters_that_no_file_can_hold_are_named() -> None:
-    raw = {**GOOD, "path": ["\udce9"]}
-    with pytest.raises(
-        SpecError, match=r"path\[0\]: '.*udce9' has characters that are not valid UTF-8"
-    ):
-        prepare(raw)
-    with pytest.raises(
-        SpecError, match=r"parameters: '.*udce9' has characters that are not valid UTF-8"
-    ):
-        prepare(changed("parameters.\udce9", 1))
-
-
 @pytest.mark.parametrize(
     ("component", "sentence"),
     [
@@ -125,3 +105,8 @@ def test_a_name_that_is_known_but_for_its_case_is_the_nearest(known: list[str]) 
     for name in known:
         assert nearest(name.upper(), known).startswith(f"did you mean '{name}'?")
     assert nearest("999", known) == f"known: {', '.join(known)}"
+
+
+@examples(Path(__file__).with_name("explain.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

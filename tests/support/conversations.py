@@ -30,6 +30,7 @@ from posse.hosts.effects import Fail, LogLine
 from posse.protocol.control import WIRE
 from posse.wire.session import SessionBroken, SessionFull
 
+_GIVEN = re.compile(r"given \w+(, \w+)*")
 _TIME = re.compile(r"([@+])([0-9.]+) +")
 _NAMED: list[tuple[object, str]] = []
 """Long values among a file's names, which are shown by them."""
@@ -64,12 +65,16 @@ def examples(path: Path, names: Mapping[str, Any]) -> pytest.MarkDecorator:
     """The same without anybody to talk to: statements and expressions, and what each gave.
 
     Imports before the first title are for all of the file, `names` are the test module's; a line
-    that begins with `##` says why.
+    that begins with `##` says why. A first line `given log, tmp_path` names fixtures, which `play`
+    takes from the `request` that it is called with; the folder is shown as HERE.
     """
     head = path.read_text().partition("# ")[0]
     imports = "\n".join(line for line in head.splitlines() if line.startswith(("from ", "import ")))
     found = [Conversation(path, *_split(block)) for block in _blocks(path)]
-    calls = [pytest.param(lambda c=c: _give(c, imports, names), id=c.title) for c in found]
+    calls = [
+        pytest.param(lambda request=None, c=c: _give(c, imports, names, request), id=c.title)
+        for c in found
+    ]
     return pytest.mark.parametrize("play", calls)
 
 
@@ -78,11 +83,14 @@ def transcripts(paths: Sequence[Path], names: Mapping[str, Any]) -> pytest.MarkD
 
     `$ words` is a command, and `$ words ~ pattern` one of which only the lines with the pattern
     are kept. Beneath it stand its output, its errors (`!`), and its exit code where it is not 0
-    (`=`); the current folder is `HERE`, and lines of the log have no time. Other lines are
-    statements of Python, in which `names` are known.
+    (`=`); the current folder is `HERE`, and lines of the log have no time. `> expression` shows a
+    text that is more than a line. Other lines are statements of Python; `names` are known in both.
     """
     found = [Conversation(path, *_split(block)) for path in paths for block in _blocks(path)]
-    calls = [pytest.param(lambda c=c: _hold(c, [*_said(c, names)]), id=c.title) for c in found]
+    calls = [
+        pytest.param(lambda c=c, **given: _hold(c, [*_said(c, {**names, **given})]), id=c.title)
+        for c in found
+    ]
     return pytest.mark.parametrize("play", calls)
 
 
@@ -92,13 +100,16 @@ def _said(conversation: Conversation, names: Mapping[str, Any]) -> Iterator[str]
         if line[:2] in ("  ", "! ", "= ") or not line:
             continue
         yield line
-        if line[:2] != "$ ":
-            exec(line, known)
-            continue
         words, _, pattern = line[2:].partition(" ~ ")
-        out, err = StringIO(), StringIO()
-        with redirect_stdout(out), redirect_stderr(err):
-            code = main(shlex.split(words))
+        out, err, code = StringIO(), StringIO(), 0
+        match line[:2]:
+            case "$ ":
+                with redirect_stdout(out), redirect_stderr(err):
+                    code = main(shlex.split(words))
+            case "> ":
+                out.write(eval(words, known))
+            case _:
+                exec(line, known)
         for mark, stream in (("  ", out), ("! ", err)):
             text = stream.getvalue().replace(str(Path.cwd()), "HERE").replace(__version__, "X.Y.Z")
             text = re.sub(r"^\d{4}-\d\d-\d\dT\S+ ", "", text, flags=re.MULTILINE)
@@ -108,11 +119,24 @@ def _said(conversation: Conversation, names: Mapping[str, Any]) -> Iterator[str]
             yield f"= {code}"
 
 
-def _give(conversation: Conversation, imports: str, names: Mapping[str, Any]) -> None:
+def _give(
+    conversation: Conversation,
+    imports: str,
+    names: Mapping[str, Any],
+    request: pytest.FixtureRequest | None,
+) -> None:
     known = dict(names)
     exec(imports, known)
     lines = [line.split(" -> ")[0] for line in conversation.lines]
-    _hold(conversation, [line if line[:2] == "##" else _gives(line, known) for line in lines])
+    if request is not None and _GIVEN.fullmatch(lines[0]):
+        fixtures = lines[0].removeprefix("given ").split(", ")
+        known |= {name: request.getfixturevalue(name) for name in fixtures}
+    here = "HERE" if request is None else str(request.getfixturevalue("tmp_path"))
+    gave = [
+        line if line[:2] == "##" or _GIVEN.fullmatch(line) else _gives(line, known)
+        for line in lines
+    ]
+    _hold(conversation, [line.replace(here, "HERE") for line in gave])
 
 
 def _gives(line: str, known: dict[str, Any]) -> str:
