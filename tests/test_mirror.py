@@ -46,10 +46,10 @@ what every whole run goes through: tests/runs/test_golden.py
 what experiments are made of, each of which is run: tests/papers/test_conduct.py
     papers/posse_papers: experiment looks noise outcome record repetitions sample statements steps
     posse/testing: small
-what the page of an audit reads: tests/report/test_audit.py
+what the page of an audit reads: tests/report/test_pages.py
     posse/reading: audited
-parts of a page, which is read as a whole: tests/report/test_report.py
-    posse/report: answers comparison delay differences network page privacy regret
+parts of a page, which is read as a whole: tests/report/test_pages.py
+    posse/report: audit under_way answers comparison delay differences network page privacy regret
     posse/report: run_page traffic
 what a simulated run goes through: tests/engines/simulated/test_cluster.py
     posse/engines/simulated: network

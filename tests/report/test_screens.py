@@ -4,7 +4,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from posse.cli import main as cli
@@ -14,10 +13,9 @@ from posse.testing.judged import judged_page
 from posse_arena.page import arena_page
 from posse_arena.result import read as read_arena
 from posse_arena.verb import LIGHT
-from tests.operate.test_live import STATE
 from tests.report.test_browser import CUT_OFF
+from tests.report.test_pages import live
 from tests.report.test_report import make
-from tests.report.test_under_way import under_way_with
 from tests.support.browser import CHROMIUM, Browser
 from tests.testing.test_judged import FOUND
 
@@ -68,9 +66,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 def _live(run: Path, page: Path) -> Path:
     """A series under way with all that can happen to agents; it does not ask for its next page."""
-    linked = msgspec.structs.replace(STATE.run, links=[(0, 1), (1, 2)])
-    state = msgspec.structs.replace(STATE, run=linked)
-    html = run_page(under_way_with(read(run), state)).html()
+    html = run_page(live(read(run), links=[(0, 1), (1, 2)])).html()
     page.write_text(html.replace("<body data-live", "<body"))
     return page
 

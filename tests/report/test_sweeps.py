@@ -1,8 +1,6 @@
 """Sweeps as pages: points in the order of the sweep, drawn over the number that was swept."""
 
 import csv
-import re
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -108,20 +106,6 @@ def test_seeds_that_draw_other_arms_are_told(fixed: bool, run_file: Path) -> Non
         assert main(["run", str(run_file), *alone, "--seed", seed, "--out", seed]) == 0
     assert main(["compare", "1", "2"]) == 0
     assert ("different seeds had different arms" in Path("compare.html").read_text()) != fixed
-
-
-def test_no_sentence_of_a_page_stands_there_twice(sweep: Sweep) -> None:
-    sweep(*TWO)
-    (one, *_) = sorted(path for path in Path("swept").iterdir() if (path / "spec.toml").exists())
-    assert main(["report", str(one)]) == 0
-    for folder in (Path("swept"), one):
-        page = (folder / "report.html").read_text()
-        page = re.sub(r"(?s)<(head|script|svg|thead|nav)\b.*?</\1>", "", page)
-        texts = (" ".join(text.split()) for text in re.split("<[^>]*>", page))
-        every = [s for text in texts for s in re.split(r"(?<=[.;:])\s", text)]
-        sentences = [sentence for sentence in every if len(sentence) > 70]
-        assert len(sentences) > 5
-        assert [s for s, count in Counter(sentences).items() if count > 1] == []
 
 
 @pytest.mark.slow
