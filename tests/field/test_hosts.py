@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from posse.cli.new import trial
 from posse.engines import memory
@@ -365,7 +367,8 @@ def test_the_manifests_are_valid_and_no_party_has_anothers_secrets(tmp_path: Pat
     assert "--run=/etc/posse/run.toml" in agents[0]
 
 
-@pytest.mark.parametrize("agents", [1, 8, 16])
+@settings(max_examples=8)
+@given(st.integers(1, 64))
 def test_the_compose_file_gives_each_agent_its_own_volumes(agents: int) -> None:
     compose = yaml.safe_load(trial("compose", agents)["docker-compose.yml"])
     services = compose["services"]

@@ -4,6 +4,8 @@ import math
 from typing import Any
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from posse.arms.bernoulli import Bernoulli
 from posse.engines import memory
@@ -30,14 +32,19 @@ def test_measured_cost_is_the_closed_form(name: str) -> None:
     assert record.rounds > 0
 
 
-@pytest.mark.parametrize("horizon", [1, 4, 5, 600, 6_000, 20_000])
 @pytest.mark.parametrize("name", RUNS)
+@settings(max_examples=3)
+@given(horizon=st.integers(1, 20_000))
+@example(horizon=1)
+@example(horizon=4)
+@example(horizon=5)
+@example(horizon=20_000)
 def test_every_agent_uses_exactly_the_horizon(name: str, horizon: int) -> None:
     record = memory.run(named(name, parameters={"horizon": horizon}), 0)
     agents = RUNS[name][1]
     assert record.slots == horizon
     assert record.pulls_per_agent == [horizon] * agents
-    if horizon > 10_000:
+    if horizon == 20_000:
         assert (record.status, record.best_arm) == ("identified", 0)
     if horizon < 5:
         # cut in the first round: one pull of each arm in turn

@@ -4,6 +4,8 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from posse.cli.main import main
 from posse.errors import PosseError
@@ -17,14 +19,16 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "agent-0"
 
 
-@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o644])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(mode=st.integers(0o601, 0o677))
 def test_a_secret_that_others_may_read_is_refused(folder: Path, mode: int) -> None:
     (folder / "agent-0.key_secret").chmod(mode)
     with pytest.raises(PosseError, match=r"is readable by others; run: chmod 600"):
         keys.for_agent(folder, 0)
 
 
-@pytest.mark.parametrize("mode", [0o777, 0o770, 0o702])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(mode=st.integers(0o700, 0o777).filter(lambda mode: mode & 0o22))
 def test_a_folder_into_which_others_may_put_keys_is_refused(folder: Path, mode: int) -> None:
     folder.chmod(mode)
     for use in (lambda: keys.for_agent(folder, 0), lambda: keys.make(folder, "agent-1")):

@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from zmq.utils import z85
 
 from posse.cli.main import main
@@ -274,11 +276,13 @@ def test_a_revocation_beside_an_addition_is_not_lost(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["allowlist.toml", "coordinator.key"])
-@pytest.mark.parametrize("mode", [0o664, 0o646])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(mode=st.integers(0o600, 0o677).filter(lambda mode: mode & 0o22))
 def test_a_list_that_others_may_have_written_is_refused(
     name: str, mode: int, tmp_path: Path
 ) -> None:
-    keys.create(tmp_path, 1)
+    if not (tmp_path / "agent-0").exists():
+        keys.create(tmp_path, 1)
     (tmp_path / "agent-0" / name).chmod(mode)
     with pytest.raises(PosseError, match=rf"{name} is writable by others; run: chmod 644"):
         keys.for_agent(tmp_path, 0)

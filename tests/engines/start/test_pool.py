@@ -11,6 +11,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from posse.engines.start import pool
 from posse.engines.start.pool import on_all_cores
@@ -144,7 +146,7 @@ def test_only_the_workers_are_kept_to_one_thread(monkeypatch: pytest.MonkeyPatch
     assert dict(os.environ) == before
 
 
-@pytest.mark.parametrize("jobs", [0, -1])
+@given(st.integers(max_value=0))
 def test_fewer_than_one_job_is_refused(jobs: int) -> None:
     with pytest.raises(InputError, match=f"jobs = {jobs}: must be 1 or more"):
         next(on_all_cores(abs, [1, 2], jobs))

@@ -50,7 +50,8 @@ def test_every_decomposition_meets_the_demand(
             assert alive[np.arange(users), assignment.arms].all()
 
 
-@pytest.mark.parametrize("demand", [11, 150])
+@settings(max_examples=10)
+@given(st.integers(11, 150))
 def test_greedy_costs_k_times_the_demand(demand: int) -> None:
     alive = random_alive(20, 4, 3, keep=0.8)
     found = greedy(alive, demand, 2, np.random.default_rng(0))

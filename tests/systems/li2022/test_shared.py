@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from dp_accounting.pld import privacy_loss_distribution as pld
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import nbinom
 
@@ -51,9 +51,11 @@ def test_the_exact_loss_of_a_sum_of_discrete_gaussians_is_within_delta(agents):
     assert 0.02 * delta < found <= delta
 
 
-@pytest.mark.parametrize(("agents", "honest", "enough"), [(8, 0.5, 4), (5, 0.5, 3), (3, 0.01, 1)])
-def test_how_many_must_be_honest(agents, honest, enough):
+@given(st.integers(1, 40), st.floats(0.01, 1.0))
+@example(5, 0.5)
+def test_how_many_must_be_honest(agents, honest):
     shared = noise(agents, honest=honest)
+    enough = math.ceil(honest * agents)
     assert shared.honest_agents == enough
     assert shared.total == pytest.approx(shared.deviation / 2**16 * math.sqrt(agents / enough))
 

@@ -158,7 +158,7 @@ def test_dp_arms_that_cannot_be_told_apart_end_before_what_a_report_can_count() 
     assert "cannot be told apart" in abort.reason
 
 
-@pytest.mark.parametrize("epsilon", [1e-20, 5e-324])
+@given(st.floats(5e-324, 1e-20))
 def test_dp_an_epsilon_that_no_pulls_make_up_for_ends_in_the_same_way(epsilon: float) -> None:
     (abort,) = DpMaseVoter(2, 0.5, epsilon, "corrected", Told()).handle(Started(), 0.0)
     assert "epoch 1 " in abort.reason
