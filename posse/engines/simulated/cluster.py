@@ -184,7 +184,7 @@ class SimulatedCluster:
         if self.is_up(rank):
             return
         if rank == COORDINATOR:
-            self.came_late = any(end.code == 0 for end in self.ended if end.rank != COORDINATOR)
+            self.came_late = any(end.rank != COORDINATOR for end in self.ended)
             self._spawn(rank, self._coordinate)
         elif rank >= FIRST_STRANGER:
             self._spawn(rank, self._intrude)

@@ -306,6 +306,12 @@ def survives(faults: Sequence[InjectedFault], cluster: SimulatedCluster) -> bool
         fault.what in DAMAGES | {"revoked key"}
         or (fault.what == "queue full" and fault.lasts >= min(deadline / 4, of_system - _NEARLY))
         or (fault.what == "power off" and cluster.durable and not cluster.plan.field)
+        # in the field it keeps a capture: what crosses the wire unseen is no run
+        or (
+            fault.what in {"disk full", "disk error"}
+            and cluster.plan.field
+            and COORDINATOR in fault.ends
+        )
         or (fault.what in KILLS and not cluster.durable and set(fault.ends) != {COORDINATOR})
         for fault in faults
     )
