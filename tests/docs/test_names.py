@@ -3,6 +3,8 @@
 import importlib
 import pkgutil
 import re
+import subprocess
+import tomllib
 
 import pytest
 
@@ -46,6 +48,23 @@ def test_every_file_that_is_named_exists(name):
 def test_every_test_that_is_named_exists(name):
     for file, test in re.findall(r"(tests/[\w/]+\.py)::(\w+)", OF_PAGES[name]):
         assert f"def {test}(" in (ROOT / file).read_text()
+
+
+def test_every_extra_is_listed_and_every_extra_that_is_named_exists():
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    ours = {"dev", "docs", "bench"}  # for who works on posse
+    table = OF_PAGES["docs/first-steps.md"].partition("|extra|")[2].partition("\n\n")[0]
+    listed = re.findall(r"^\|`(\w+)`", table, re.M)
+    assert sorted(listed) == sorted(declared["optional-dependencies"].keys() - ours)
+
+    code = subprocess.run(
+        ["git", "grep", "-hoE", r"posse-bandits\[[a-z]+\]"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    named = {*re.findall(r"\[(\w+)\]", code.stdout)}
+    for page in OF_PAGES.values():
+        named |= {*re.findall(r"extras? `(\w+)`", page)}
+    assert named <= declared["optional-dependencies"].keys()
 
 
 @pytest.mark.parametrize("name", OF_PAGES)
