@@ -155,19 +155,15 @@ class PersonsLedger:
             known, spent = _exposure(db)
             limits = _Limits(task.run.privacy, cost, _costs(db), self._on_plan(db, declared))
             wanted: defaultdict[bytes, list[tuple[int, int, int]]] = defaultdict(list)
-            for arm, rows in enumerate(allowed):
-                places, numbers = persons.places[arm][rows], persons.numbers[arm][rows]
-                for place, number, row in zip(places, numbers, rows.tolist(), strict=True):
+            for arm, of_arm in enumerate(allowed):
+                places, numbers = persons.places[arm][of_arm], persons.numbers[arm][of_arm]
+                for place, number, row in zip(places, numbers, of_arm.tolist(), strict=True):
                     wanted[names[number]].append((int(place), arm, row))
             taken: list[tuple[bytes, int, int]] = []
             for person, rows_of in wanted.items():
-                mine, new = [], limits.most - len(known[person])
-                for _, arm, row in sorted(rows_of):
-                    again = (*self._source, arm, row) in known[person]
-                    if again or new > 0:
-                        mine.append((person, arm, row))
-                        new -= not again
-                taken += mine[: limits.rows(spent[person], len(mine))]
+                rows = [(arm, row) for _, arm, row in sorted(rows_of)]
+                chosen = limits.choose(rows, self._source, known[person], spent[person])
+                taken += [(person, *row) for row in chosen]
             number = self._enter(db, run, cost, held=True)
             db.executemany(
                 "INSERT INTO uses VALUES (?, ?, ?, ?)", [(number, *use) for use in taken]
@@ -460,6 +456,22 @@ class _Limits:
         self._costs = costs
         self._found: dict[tuple[tuple[tuple[int, int], ...], int], int] = {}
         self.most = self._privacy.rewards_per_person
+
+    def choose(
+        self,
+        rows: Sequence[tuple[int, int]],
+        source: tuple[str, bytes],
+        known: set[tuple[str, bytes, int, int]],
+        spent: Counter[int],
+    ) -> list[tuple[int, int]]:
+        """Those of the `rows`, by arm and number, of a person who is known by these."""
+        mine, new = [], self.most - len(known)
+        for row in rows:
+            again = (*source, *row) in known
+            if again or new > 0:
+                mine.append(row)
+                new -= not again
+        return mine[: self.rows(spent, len(mine))]
 
     def rows(self, spent: Exposure, wanted: int) -> int:
         """The most of `wanted` rows that a person's budget allows who used this many before."""

@@ -43,7 +43,7 @@ ROUNDS: Any = {"rounds": [[100.0, 1, 7, 50, 16], [400.0, 2, 4, 90, 16]]}
 
 @pytest.mark.parametrize("system", names())
 def test_every_system_has_something_to_say_at_every_moment(system: str) -> None:
-    plan = lab(system)
+    plan = lab(system, engine={"plain": True})
     progress = plan.system.results.progress
     said: list[str] = []
     memory.run(plan, 0, observe=lambda host: said.append(" · ".join(progress(host.standing()))))

@@ -13,8 +13,11 @@ from posse.engines.simulated.cluster import SimulatedCluster
 from posse.protocol.machine import COORDINATOR
 from posse.results.record import RunRecord
 
-_A_RUN = ("Configure", "Ready", "Begin", "Stop")
+_A_RUN = ("Begin", "Stop")
 """Kinds of messages of which an agent sends or gets one in each run."""
+
+_A_SETUP = ("Configure", "Ready")
+"""Those of which it sends or gets one for each setup: for all runs, or one for each."""
 
 _EVER = ("Join", "Goodbye")
 """Those of which it sends or gets one in all."""
@@ -84,6 +87,9 @@ def _conversations(cluster: SimulatedCluster) -> Iterator[str]:
         for kind, number in expected.items():
             if kinds[rank, kind] != number:
                 yield f"{kind} of agent {rank}: {kinds[rank, kind]} times"
+        setups = {kinds[rank, kind] for kind in _A_SETUP}
+        if len(setups) > 1 or not setups <= {1, runs}:
+            yield f"{' and '.join(_A_SETUP)} of agent {rank}: {sorted(setups)} times"
         if kinds[rank, "Sync"] != kinds[rank, "Synced"]:
             yield f"agent {rank} was not told the time as often as it asked"
 
