@@ -49,7 +49,7 @@ items, so it is drawn and added up for up to 256 steps at once.
 
 import math
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -57,6 +57,8 @@ from posse.agent.tree import TreeSums
 from posse.protocol.arrays import FloatArray
 from posse.protocol.noise import Noise
 from posse.protocol.privacy import Release
+
+_BATCH = 256
 
 _NOTHING: list[Release] = []
 
@@ -70,8 +72,6 @@ class HybridSums:
     most 256 steps.
     """
 
-    batch: ClassVar[int] = 256
-    """Steps whose noise is drawn at once, at most."""
     streams: int
     epsilon: float
     split: Literal["half", "tossou"]
@@ -91,6 +91,11 @@ class HybridSums:
         self.levels = [np.zeros(self.streams)]
         self.ahead = np.zeros((0, self.streams))
         self.last = np.zeros((1, self.streams))
+
+    @property
+    def at_once(self) -> int:
+        """Steps whose noise is drawn at once, at most."""
+        return _BATCH
 
     @property
     def log_scale(self) -> float:
@@ -123,7 +128,7 @@ class HybridSums:
         return released
 
     def look_ahead(self) -> FloatArray:
-        """The noise of the next releases, shape (steps, streams), at most `batch` steps.
+        """The noise of the next releases, shape (steps, streams), at most `at_once` steps.
 
         At a doubling it is that of one release.
         """
@@ -146,16 +151,16 @@ class HybridSums:
         All nodes of a level are added at once, from the highest level down. Only the last step of a
         full batch may have its next higher bit in an earlier batch.
         """
-        steps = min(self.batch, self.T0 - tau)
+        steps = min(_BATCH, self.T0 - tau)
         flat = self.noise.laplace(self.node_scale, steps * self.streams)
         # one row a step, the first of them made before
         noise = np.concatenate([self.last, flat.reshape(steps, self.streams)])
-        node = self.batch // 2
+        node = _BATCH // 2
         while node:
-            nodes = noise[node : self.batch : 2 * node]
-            nodes += noise[0 : self.batch : 2 * node][: len(nodes)]
+            nodes = noise[node : _BATCH : 2 * node]
+            nodes += noise[0 : _BATCH : 2 * node][: len(nodes)]
             node //= 2
-        if steps == self.batch:
+        if steps == _BATCH:
             last = tau - 1 + steps
             higher = last & (last - 1)
             # counting from 1, the lowest set bit of τ and the one above it; 0 for no bit

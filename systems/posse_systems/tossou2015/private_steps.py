@@ -20,7 +20,7 @@ class UcbPrivateBoundSteps(TdfsSteps):
     def begin(self) -> None:
         super().begin()
         self.counters = hybrid_sums(self.series, 1)
-        self.noise = Queues(len(self.counters), self.look_ahead, HybridSums.batch)
+        self.noise = Queues(len(self.counters), self.look_ahead, self.counters[0].at_once)
         # one by one: a power of an array may differ in its last bit
         of_pulls = [privacy_factor(n, self.variant) for n in range(1, self.p.horizon + 1)]
         self.factor_of, self.factors = np.array([0.0, *of_pulls]), np.zeros(self.sums.shape)
