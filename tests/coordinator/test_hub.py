@@ -252,6 +252,7 @@ def test_who_does_not_read_is_lost_once_what_was_under_way_is_done(
     assert record.slots == 60
 
 
+@pytest.mark.inside
 def test_no_more_than_a_bound_waits_for_who_accepts_no_connections(
     gathering: Gathering, monkeypatch: pytest.MonkeyPatch
 ) -> None:
