@@ -21,6 +21,7 @@ ones):
 - A monitor speaks before what comes over a new connection, and after what came over an old one.
 """
 
+import contextvars
 import itertools
 import math
 import os
@@ -504,7 +505,8 @@ class SocketFile:
     """The file of a socket that listens over ipc: a real one's, for whoever looks or asks there."""
 
     def __init__(self, path: str) -> None:
-        files.remove(pathlib.Path(path))
+        # ZeroMQ removes it, whatever the disk of its process does
+        contextvars.Context().run(files.remove, pathlib.Path(path))
         self._path = path
         self._socket = sockets.socket(sockets.AF_UNIX)
         self._socket.bind(path)

@@ -251,6 +251,13 @@ OF_SEEDS = {
         203003627,
         [fault("move", 145, 4, lasts=0.0)],
     ),
+    "the simulator's own file of a socket was removed by way of a disk that was broken": (
+        203010091,
+        [
+            fault("journal flipped", 132, COORDINATOR, lasts=17.597),
+            fault("disk error", 50, COORDINATOR, lasts=1e6),
+        ],
+    ),
 }
 
 
