@@ -32,10 +32,11 @@ _FAILURES = {
     400: "the body is wrong",
     401: "the token is missing or wrong",
     403: "asked under another name, or by a page of another site",
+    408: "the body did not come in time",
     413: "the body is too large",
     415: "the body is not JSON",
     429: "too many requests",
-    503: "the disk cannot be written",
+    503: "the disk cannot be written, or too many bodies come at once",
 }
 _TYPES = (Asked, Decision, Reward | list[Reward], list[Told], LiveStatus, DoorFailure)
 

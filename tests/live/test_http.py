@@ -4,8 +4,10 @@ import asyncio
 import http.client
 import json
 import math
+import re
 import socket
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from openfeature import api
@@ -13,6 +15,7 @@ from openfeature.contrib.provider.ofrep import OFREPProvider
 from openfeature.evaluation_context import EvaluationContext
 from openfeature.exception import ErrorCode
 
+import posse.live.http
 from posse.errors import PosseError
 from posse.live import Agent, AsyncAgent, LiveError, RewardRefused, address
 from posse.live.desk import DeskSettings
@@ -291,6 +294,16 @@ def test_who_connects_and_asks_nothing_keeps_nobody_out(opened, monkeypatch, sai
         for one in held:
             one.close()
     own.close()
+
+
+def test_the_document_names_every_status_of_a_failure():
+    answered = {
+        *re.findall(r"_(?:problem|Unread)\((\d{3})", Path(posse.live.http.__file__).read_text())
+    }
+    assert "408" in answered
+    for path in document(["blue", "green"])["paths"].values():
+        for operation in path.values():
+            assert answered <= operation["responses"].keys()
 
 
 def test_a_body_that_does_not_arrive_is_not_waited_for(opened, monkeypatch):
