@@ -59,7 +59,6 @@ from posse.protocol.noise import Noise
 from posse.protocol.privacy import Release
 
 _BATCH = 256
-
 _NOTHING: list[Release] = []
 
 

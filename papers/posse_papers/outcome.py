@@ -20,7 +20,7 @@ _ANSWERS: dict[Held, Answer] = {
 class Tried(msgspec.Struct, kw_only=True):
     """What a test found under one choice, and the wrong worlds that it refuted and passed.
 
-    It was decided, or left open, at the last of so many `looks`, with `repetitions` of most points.
+    It was decided, or left open, at the last of its `looks`, with `repetitions` of most points.
     `final`: more repetitions would not decide it.
     """
 

@@ -61,10 +61,13 @@ class Output(io.TextIOWrapper):
 def moving() -> Iterator[None]:
     """Let what is shown in place move a terminal's cursor; its words are printable already."""
     to = sys.stdout if isinstance(sys.stdout, Output) else None
-    if to is not None:
-        to.moves = True
-    yield
-    if to is not None:
+    if to is None:
+        yield
+        return
+    to.moves = True
+    try:
+        yield
+    finally:
         to.moves = False
 
 

@@ -633,7 +633,7 @@ def _known(ledger: sqlite3.Connection) -> Content | None:
 
 
 LogReader = Callable[[int], list[FloatArray] | None]
-"""Reads the rewards of each of so many arms in a log; None if it has not so many."""
+"""Reads the rewards of each of this number of arms in a log; None if it has fewer."""
 
 
 def _reader(data: Path, columns: LogColumns) -> LogReader:

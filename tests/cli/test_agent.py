@@ -8,12 +8,8 @@ import pytest
 
 from posse.cli.agent import find_rank
 from posse.errors import PosseError
-from posse.security import noise
 from tests.cli.conftest import Posse
-
-needs_noise = pytest.mark.skipif(
-    not noise.is_here(), reason="python-dp is not installed (extra: field)"
-)
+from tests.support.runfile import FIELD
 
 JOIN = ("agent", "--join", "tcp://127.0.0.1:1", "--wait", "0.2")
 """Nobody is there to join: who goes on to that says so after the wait, with exit code 3."""
@@ -49,15 +45,6 @@ def test_a_shell_on_a_node_of_slurm_is_no_agent(
     for name, value in {"SLURM_PROCID": "0", **place}.items():
         monkeypatch.setenv(name, value)
     assert find_rank("auto") == (-1, "")
-
-
-FIELD = """
-system = "dp-mase"
-mode = "field"
-agents.count = 8
-arms = { kind = "csv", path = "rewards-{rank}.csv", count = 2 }
-parameters.epsilon = 0.5
-"""
 
 
 @pytest.fixture

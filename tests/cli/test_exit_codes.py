@@ -9,6 +9,7 @@ import pytest
 
 from posse.cli.main import VERBS
 from tests.support.conversations import transcripts
+from tests.support.runfile import FIELD
 
 TABLE = Path(__file__).with_name("wrong.txt")
 
@@ -16,13 +17,6 @@ RIDE = """
 system = "dp-mase"
 agents.count = 8
 arms = { kind = "bernoulli", means = [0.9, 0.1] }
-parameters.epsilon = 0.5
-"""
-FIELD = """
-system = "dp-mase"
-mode = "field"
-agents.count = 8
-arms = { kind = "csv", path = "rewards-{rank}.csv", count = 2 }
 parameters.epsilon = 0.5
 """
 HORIZON = "parameters.horizon = 4"

@@ -21,6 +21,14 @@ def describe_run(system: str, agents: Any, arms: Any, **tables: Any) -> dict[str
 
 GOOD = describe_run("dp-mase", 8, [0.7, 0.5], parameters={"epsilon": 0.1})
 
+FIELD = """
+system = "dp-mase"
+mode = "field"
+agents.count = 8
+arms = { kind = "csv", path = "rewards-{rank}.csv", count = 2 }
+parameters.epsilon = 0.5
+"""
+
 
 def changed(path: str, value: Any) -> dict[str, Any]:
     raw = {key: dict(v) if isinstance(v, dict) else v for key, v in GOOD.items()}

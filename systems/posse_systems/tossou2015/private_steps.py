@@ -82,7 +82,7 @@ class UcbPrivateSteps(TdfsSteps):
 
 
 def hybrid_sums(series: ManyRuns, streams: int) -> list[HybridSums]:
-    """Counters of so many streams for the arms of all rows; other mechanisms are declined."""
+    """Counters, each of this number of streams, for the arms of all rows; others are declined."""
     p = series.parameters
     if p.counter != "hybrid":
         raise Declined
