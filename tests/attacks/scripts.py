@@ -118,7 +118,13 @@ SCRIPTS: dict[str, Script] = {
         falls=(r"\+\d{3,} MiB",),
     ),
     "a09_inbox_poison": Script(
-        holds=(r"harm: \[\]", "ipc of another program"),
+        # any port of its own host may be an agent's inbox, so the two neighbours knock there, ever
+        # less often (`docs/security.md`); each knocked 16 times when the script was written
+        holds=(
+            r"harm: \[('a third machine \(127[^']*\(third machine\)')?\]",
+            r"third machine \(127\S* plain TCP\).*\n.*\n.*third machine got (\d|1[0-4]) connections",
+            "ipc of another program",
+        ),
         seconds=400,
     ),
     "a10_gate_by_inproc": Script(
