@@ -97,6 +97,7 @@ _REHEARSAL = {
     "agents": {"count": 6},
     "arms": {"kind": "bernoulli", "means": [0.9, 0.1]},
     "parameters": {"epsilon": 5.0, "beta": 0.2},
+    "engine": {"plain": True},  # the machines, as each agent will run one: no step over arrays
 }
 
 

@@ -156,3 +156,12 @@ def test_agents_that_share_processes_carry_the_same_run(name: str) -> None:
         assert_same_run(memory.run(plan, 0), shared.run(plan, 0))
         with pytest.raises(PosseError, match="agent 1 shares its process with others"):
             shared.restart(1)
+
+
+def test_machines_are_rehearsed_before_the_fork(monkeypatch: pytest.MonkeyPatch) -> None:
+    by_machines: list[str] = []
+    monkeypatch.setattr(
+        memory, "_by_machines", lambda plan, *_: by_machines.append(plan.spec.system)
+    )
+    forkserver._rehearse.__wrapped__()
+    assert by_machines == ["dp-mase"]
