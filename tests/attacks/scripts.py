@@ -122,7 +122,7 @@ SCRIPTS: dict[str, Script] = {
         # less often (`docs/security.md`); each knocked 16 times when the script was written
         holds=(
             r"harm: \[('a third machine \(127[^']*\(third machine\)')?\]",
-            r"third machine \(127\S* plain TCP\).*\n.*\n.*third machine got (\d|1[0-4]) connections",
+            r"machine \(127\S* plain TCP\).*\n.*\n.*machine got (\d|1[0-4]) connections",
             "ipc of another program",
         ),
         seconds=400,
