@@ -28,16 +28,12 @@ from posse.protocol import control
 from posse.protocol.machine import COORDINATOR
 from posse.protocol.message import Message
 from posse.protocol.wire import Codec, encode, read_header
-from posse.security import noise
 from posse.wire.session import Session, shows_life
 from posse.wire.sockets import end
+from tests.support.noise import needs_noise
 from tests.support.patience import PATIENCE
 from tests.support.remote import Serving, until
 from tests.support.runs import spec
-
-field = pytest.mark.skipif(
-    not noise.is_here(), reason="no noise of the field is installed (extra: field)"
-)
 
 CODEC = Codec((*control.TO_LOBBY, *control.TO_COORDINATOR))
 
@@ -294,11 +290,11 @@ def fails(coordinator: Coordinator, run: Plan) -> bool:
     return b"Failed" in coordinator.frame()
 
 
-@field
 @pytest.mark.parametrize("mistake", ["file", "line", "own arms"])
 def test_an_agent_that_ended_by_a_mistake_joins_the_next_run(
     mistake: str, coordinator: Coordinator, tmp_path: Path
 ) -> None:
+    needs_noise()
     run = broken(mistake, tmp_path)
     agent = serving(coordinator, tmp_path)
     assert fails(coordinator, run)
@@ -314,10 +310,10 @@ def test_an_agent_that_ended_by_a_mistake_joins_the_next_run(
     assert agent.ended() == 0
 
 
-@field
 def test_who_is_replaced_has_nothing_to_go_on_with(
     coordinator: Coordinator, tmp_path: Path
 ) -> None:
+    needs_noise()
     agent = serving(coordinator, tmp_path)
     coordinator.configures(broken("own arms", tmp_path))
     assert list(tmp_path.glob("*.journal"))
@@ -327,11 +323,11 @@ def test_who_is_replaced_has_nothing_to_go_on_with(
     assert not list(tmp_path.glob("*.journal*"))
 
 
-@field
 def test_who_has_no_coordinator_when_it_fails_can_go_on_once_it_is_mended(
     coordinator: Coordinator, tmp_path: Path
 ) -> None:
     """The coordinator has not heard of it, and waits."""
+    needs_noise()
     run = broken("line", tmp_path)
     mend("line", tmp_path)
     agent = serving(coordinator, tmp_path)
@@ -349,7 +345,6 @@ def test_who_has_no_coordinator_when_it_fails_can_go_on_once_it_is_mended(
     assert not list(tmp_path.glob("*.journal*"))
 
 
-@field
 @pytest.mark.parametrize(("anew", "knows"), [(True, False), (False, True), (False, False)])
 def test_whose_only_run_is_over_leaves_without_its_coordinators_word(
     anew: bool,
@@ -360,6 +355,7 @@ def test_whose_only_run_is_over_leaves_without_its_coordinators_word(
 ) -> None:
     """Whether another coordinator comes to its address, or none in time; but if the one that left
     did not confirm its last word, it keeps its journal, to say it again."""
+    needs_noise()
     logging.getLogger("posse").propagate = True
     caplog.set_level(logging.INFO, "posse")
     run = broken("line", tmp_path)
@@ -401,10 +397,10 @@ class Full(Journal):
         super()._write(statement, *values)
 
 
-@field
 def test_what_cannot_be_written_down_is_not_told_and_the_failure_is(
     coordinator: Coordinator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    needs_noise()
     monkeypatch.setattr(Full, "room", 100)
     monkeypatch.setattr(forkserver, "Journal", Full)
     agent = serving(coordinator, tmp_path)

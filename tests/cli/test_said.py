@@ -13,12 +13,13 @@ from tomli_w import dumps as toml
 from posse.cli.main import main
 from posse.protocol.signing import Signer
 from posse.results.vouched import KIND, last_word
-from posse.security import keys, noise
+from posse.security import keys
 from posse.testing.small import SMALL
 from tests.cli.conftest import RUN_FILE, Posse
 from tests.support.blocks import ROOT
 from tests.support.conversations import transcripts
 from tests.support.ledger import task, used_by
+from tests.support.noise import needs_noise
 
 PLAYERS = 'system = "tdfs-private"\nagents.count = 3\nparameters = { horizon = 300, epsilon = 1.0 }'
 COOPERATIVE = (
@@ -121,11 +122,6 @@ def used(name: str) -> None:
     used_by(Path(name).resolve(), task(None), 1, 0)
 
 
-def needs_noise() -> None:
-    if not noise.is_here():
-        pytest.skip("python-dp is not installed (extra: field)")
-
-
 def parquet(name: str, **columns: Any) -> None:
     arrow, files = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     files.write_table(arrow.table(columns), name)
@@ -142,6 +138,7 @@ NAMES = {
     "here": Path,
     "environ": os.environ,
     "json": json,
+    "needs_noise": needs_noise,
     "toml": toml,
     "SMALL": SMALL,
     "ROOT": ROOT,

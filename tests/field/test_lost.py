@@ -12,9 +12,10 @@ from posse.durable.lifetime import read as lifetime
 from posse.errors import PosseError
 from posse.plan import Plan, prepare
 from posse.results.record import RunRecord
-from posse.security import keys, noise
+from posse.security import keys
 from tests.conftest import Start
 from tests.support import anonymous
+from tests.support.noise import needs_noise
 from tests.support.remote import Agent, Coordinator, free_port, until
 from tests.support.runfile import describe_run
 from tests.support.runs import certain_logs, spec
@@ -46,8 +47,8 @@ def test_an_agent_that_is_killed_in_a_run_and_stays_away_is_named(
     assert "start the run again" in str(c.error)
 
 
-@pytest.mark.skipif(not noise.is_here(), reason="no noise of the field is installed (extra: field)")
 def test_who_had_no_rows_left_joins_again_once_it_has(folder: Path, tmp_path: Path) -> None:
+    needs_noise()
     certain_logs(tmp_path, agents=2, arms=2, rows=4_000)
     arms = {"kind": "csv", "path": "{rank}.csv", "count": 2}
     parameters = {"epsilon": 5.0, "delta": 0.3}
