@@ -129,9 +129,9 @@ class HybridSums:
     def look_ahead(self) -> FloatArray:
         """The noise of the next releases, shape (steps, streams), at most `at_once` steps.
 
-        At a doubling it is that of one release.
+        At a doubling it is that of one release. `t` is then the time of the first of them.
         """
-        t = self.drawn + 1
+        t = self.t = self.drawn + 1
         if t == 2 * self.T0 or t == 1:
             # draw the logarithmic mechanism's next number, and begin a new tree
             self.T0 = t

@@ -28,7 +28,7 @@ class UcbPrivateBoundSteps(TdfsSteps):
     def look_ahead(self, queue: int, _: int) -> FloatArray:
         """The noise of the next sums of an arm of a row; what begins with it is disclosed."""
         (row, arm), counter = divmod(queue, self.N), self.counters[queue]
-        noise = draw(counter)[:, 0]
+        noise: FloatArray = counter.look_ahead()[:, 0]
         for release in releases_of(arm, counter):
             self.groups.disclose(row, release)
         return noise
@@ -58,7 +58,7 @@ class UcbPrivateSteps(TdfsSteps):
 
     def look_ahead(self) -> None:
         """Draw the noise of the next slots, as many for each row."""
-        self.ahead, self.used = np.stack([draw(each) for each in self.counters], axis=1), 0
+        self.ahead, self.used = np.stack([each.look_ahead() for each in self.counters], axis=1), 0
         for row, counter in enumerate(self.counters):
             for release in counter.new_releases():
                 self.groups.disclose(row, release)
@@ -91,10 +91,3 @@ def hybrid_sums(series: ManyRuns, streams: int) -> list[HybridSums]:
         for noise in map(SeededNoise, series.generators(Purpose.NOISE))
         for _ in range(series.arms // streams)
     ]
-
-
-def draw(counter: HybridSums) -> FloatArray:
-    """The noise of a counter's next releases, the first of which it has now."""
-    noise: FloatArray = counter.look_ahead()
-    counter.t = counter.drawn - len(noise) + 1
-    return noise
