@@ -266,11 +266,11 @@ class SumMasker:
 
     def _hash_survivors(self) -> bytes:
         """A hash of all keys that it was told, of the group in its order, and of its survivors."""
-        told = hashlib.blake2b(_pack_names(tuple(sorted(self.keys))), digest_size=32)
+        hashed = hashlib.blake2b(_pack_names(tuple(sorted(self.keys))), digest_size=32)
         for _, key in sorted(self.keys.items()):
-            told.update(key)
-        told.update(_pack_names((len(self.members), *self.members, *sorted(self.survivors))))
-        return told.digest()
+            hashed.update(key)
+        hashed.update(_pack_names((len(self.members), *self.members, *sorted(self.survivors))))
+        return hashed.digest()
 
     def _make_tag(self, peer: int, sender: int, who: bytes) -> bytes:
         """The tag between this agent and a peer, of which one is the sender."""
@@ -309,16 +309,16 @@ class SumMasker:
             if number != self.settled:
                 raise RemoteProtocolError("stale-unmask", f"assignment {number} is not settled")
             who = self._hash_survivors()
-            told = dict(zip(self._others(), _split(tags), strict=False))
+            tag_of = dict(zip(self._others(), _split(tags), strict=False))
             same = [
                 peer
-                for peer, tag in told.items()
+                for peer, tag in tag_of.items()
                 if compare_digest(tag, self._make_tag(peer, peer, who))
             ]
             agreed, least = 1 + len(same), len(self.members) - self.dropouts
             if agreed < least:
                 # zeros stand for who was lost before it settled
-                lying = [peer for peer, tag in told.items() if peer not in same and any(tag)]
+                lying = [peer for peer, tag in tag_of.items() if peer not in same and any(tag)]
                 raise Unsettled(agreed, least, tuple(lying))
         self.revealed = number
         return self.own_seed(number)

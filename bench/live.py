@@ -411,8 +411,8 @@ def tails(durable: bool) -> None:
         opens.wait(30)
         coordinator = start("coordinator", run_file, "--bind", endpoint, "--out", f"{folder}/out")
         for rank in range(2):
-            whose = ["--run", run_file, "--rank", str(rank), "--lab"]
-            start("agent", "--join", endpoint, *whose)
+            own = ["--run", run_file, "--rank", str(rank), "--lab"]
+            start("agent", "--join", endpoint, *own)
         shop = Shop(stack, f"unix:{folder}/shop-0.sock", f"unix:{bare}")
         Shop(stack, f"unix:{folder}/shop-1.sock").begin()
         idle = False if durable else None

@@ -36,8 +36,8 @@ def compare(
         for name, way in ways.items():
             given[name].append(way())
     rows, ratios = [[name] for name in ways], []
-    for of, form in figures.values():
-        taken = [[of(each) for each in made] for made in given.values()]
+    for read, form in figures.values():
+        taken = [[read(each) for each in made] for made in given.values()]
         for row, values in zip(rows, taken, strict=True):
             row.append(spread(values, form))
         ratios.append([one / other for one, other in zip(*taken, strict=True)])

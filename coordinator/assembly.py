@@ -202,8 +202,8 @@ def _add_rewards(
     spec: RunSpec, record: RunRecord, reports: list[control.Report], shared: GroupArms | None
 ) -> None:
     """Add an estimate of each arm that was pulled and, without known means, the rewards."""
-    told = b"".join([bytes(16 * spec.arms.arm_count()), *(report.rewards for report in reports)])
-    sums = np.frombuffer(told, dtype="<f8").reshape(-1, 2 * spec.arms.arm_count()).sum(axis=0)
+    rewards = b"".join([bytes(16 * spec.arms.arm_count()), *(report.rewards for report in reports)])
+    sums = np.frombuffer(rewards, dtype="<f8").reshape(-1, 2 * spec.arms.arm_count()).sum(axis=0)
     given, earned = sums.reshape(-1, 2).T
     if shared is not None:
         given, earned = shared.drawn, shared.sums

@@ -567,8 +567,8 @@ class CoordinatorHost:
         spec, untold, checker = self.plan.spec, self.plan.system.untold, self._checker()
         signature = self.attendance.vouched.pop(rank)
         if checker is not None:
-            told = {name: value for name, value in spec.parameters.items() if name not in untold}
-            said = last_word(spec.system, spec.variant, spec.agents.count, told, arm)
+            shared = {name: value for name, value in spec.parameters.items() if name not in untold}
+            said = last_word(spec.system, spec.variant, spec.agents.count, shared, arm)
             checker.check(rank, KIND, said, signature)
             self.attendance.vouched[rank] = signature
             self.attendance.signed_run = checker.run

@@ -354,8 +354,8 @@ class Lobby:
             links, was = listed([*map(link, down)]), "were" if len(down) > 1 else "was"
             return f"{silent} while {links} {was} down; check the network between these agents"
         if 0 < len(unanswering) < len(late):
-            do = "do" if len(unanswering) > 1 else "does"
-            return f"{silent}; {named(unanswering)} {do} not answer, and the others wait"
+            verb = "do" if len(unanswering) > 1 else "does"
+            return f"{silent}; {named(unanswering)} {verb} not answer, and the others wait"
         return ""
 
     def _stays_away(self, now: float) -> list[LobbyEffect]:
@@ -618,10 +618,12 @@ class Lobby:
         """What follows if agent and coordinator cannot both have the last of their journals."""
         session, rank = member.session, member.rank
         if asked.taken < session.confirmed or 0 <= asked.sent < session.taken:
-            do = "its journal is torn, or a copy of an earlier one, so it cannot go on in this run"
-            why = f"agent {rank} went back to before what it had said: {do}"
+            refused = (
+                "its journal is torn, or a copy of an earlier one, so it cannot go on in this run"
+            )
+            why = f"agent {rank} went back to before what it had said: {refused}"
             remove = "; remove the journal, and start the agent again for the next run"
-            refusal = Reply(member.identity, control.Refused(do + remove))
+            refusal = Reply(member.identity, control.Refused(refused + remove))
             member.quit = True
             return [refusal, *self._ended(rank, why, now)]
         if asked.taken <= session.sent or not self.went_on:

@@ -186,9 +186,9 @@ def edge_list(path: Path, chosen: Chosen, weights: str | None) -> tuple[str, lis
     ends = ends_of(path, "columns", chosen.separator) or tuple(names[:2])
     others = [name for name in names if name not in ends]
     if len(ends) < 2 or (others and weights is None) or (weights and weights not in others):
-        has = ", ".join(map(printable, names[:50]))
+        seen = ", ".join(map(printable, names[:50]))
         text = (
-            f"{path}: it has {has}, of which two are the nodes of an edge; --weights COLUMN keeps "
+            f"{path}: it has {seen}, of which two are the nodes of an edge; --weights COLUMN keeps "
             "a column's numbers as those of edges, and --weights '' leaves all others out"
         )
         if len(ends) == 2 and weights is None:
@@ -421,7 +421,7 @@ def _fits(role: str, cell: str) -> bool:
 def keep_commonest(log: Logged, most: int) -> list[str]:
     """Leave out the rows of all but the `most` commonest arms; returns the arms, in their order."""
     counts = Counter(log.arms)
-    kept = {arm for arm, _ in sorted(counts.items(), key=lambda of: (-of[1], of[0]))[:most]}
+    kept = {arm for arm, _ in sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))[:most]}
     if len(kept) < len(counts):
         rows = [n for n, arm in enumerate(log.arms) if arm in kept]
         reason = f"of {len(counts) - len(kept):,} rarer arms"

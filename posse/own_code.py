@@ -270,7 +270,7 @@ def _entries(group: str) -> dict[str, list[Any]]:
     found: dict[str, dict[Any, Any]] = {}
     for entry in entry_points(group=group):
         found.setdefault(entry.name, {}).setdefault((package_of(entry), entry.value), entry)
-    return {name: [entries[of] for of in sorted(entries)] for name, entries in found.items()}
+    return {name: [entries[key] for key in sorted(entries)] for name, entries in found.items()}
 
 
 def ambiguous(name: str, group: str) -> str:

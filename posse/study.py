@@ -136,7 +136,7 @@ def compare(**results: Result) -> Any:
     rows = []
     for measure in MEASURES:
         for name, result in results.items():
-            values, before = ([measure.read(r) for r in of.runs] for of in (result, first))
+            values, before = ([measure.read(r) for r in study.runs] for study in (result, first))
             known = [float(value) for value in values if value is not None]
             if known:
                 rows.append(_row(measure.name, name, mean_of(known, share=measure.share)))
@@ -151,8 +151,8 @@ def compare(**results: Result) -> Any:
     return as_frame(rows)
 
 
-def _row(measure: str, of: str, mean: Mean) -> dict[str, Any]:
-    return {"measure": measure, "of": of, **msgspec.structs.asdict(mean)}
+def _row(measure: str, what: str, mean: Mean) -> dict[str, Any]:
+    return {"measure": measure, "of": what, **msgspec.structs.asdict(mean)}
 
 
 def read(folder: str | Path, *, trust: bool = False) -> Result:

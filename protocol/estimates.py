@@ -37,8 +37,8 @@ class Estimate(PublicRow, frozen=True):
 
 def latest(log: LogTables) -> list[Estimate]:
     """The last estimate of each arm among these rows, in the order of the arms."""
-    told = {row.arm: row for _, row in Estimate.select(log)}
-    return [told[arm] for arm in sorted(told)]
+    latest_of = {row.arm: row for _, row in Estimate.select(log)}
+    return [latest_of[arm] for arm in sorted(latest_of)]
 
 
 def observed(arm: int, mean: float, rewards: int, arms: int, deviation: float = UNIT) -> Estimate:

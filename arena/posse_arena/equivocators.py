@@ -64,8 +64,10 @@ class TwoFaced:
             if isinstance(event, Received):
                 return []
             raise
-        told = (one for one in done if isinstance(one, Broadcast | Send) and not _to_server(one))
-        effects = self._said(told, self.others)
+        messages = (
+            one for one in done if isinstance(one, Broadcast | Send) and not _to_server(one)
+        )
+        effects = self._said(messages, self.others)
         self.ended = any(isinstance(one, Finish) for one in done)
         for order in done:
             if isinstance(order, Pull):

@@ -22,13 +22,13 @@ from posse_arena.result import Apart, ArenaResult, CellResult, clearly_less
 
 def arena_page(result: ArenaResult) -> Page:
     """The whole page: a question with three sliders, then by task a ranking and all numbers."""
-    tasks, told = _tasks(result), verdict(result)
+    tasks, line = _tasks(result), verdict(result)
     return Page(
         title="Which algorithm under your limits?",
         kicker=f"the arena · {result.form} form · {len(result.entrants)} entrants · "
         f"{len(result.cells)} cells · {result.command}",
-        lead=f"{told.sentence}.",
-        alerts=alerts(told),
+        lead=f"{line.sentence}.",
+        alerts=alerts(line),
         sections=[
             _question(result, tasks),
             *(_section(result, task) for task in tasks),
@@ -102,7 +102,7 @@ def _question(result: ArenaResult, tasks: Sequence[Task]) -> Section:
                 )
                 for cell in _base(result, task, adversary)
             ]
-    told = {
+    rules = {
         "ε of a reward at most": ({c.limits[0] for c in candidates}, lambda v: f"{v:.3g}"),
         "bytes per agent at most": ({c.limits[1] for c in candidates}, _bytes),
     }
@@ -112,7 +112,7 @@ def _question(result: ArenaResult, tasks: Sequence[Task]) -> Section:
             [*((v, word(v)) for v in sorted(v for v in stops if v is not None)), (0.0, "any")],
             False,
         )
-        for name, (stops, word) in told.items()
+        for name, (stops, word) in rules.items()
     ]
     return Section(
         id="ask",
@@ -176,11 +176,11 @@ def _best(result: ArenaResult, tasks: Sequence[Task]) -> Section:
     for adversary in ADVERSARIES:
         for task in tasks:
             met = _base(result, task, adversary)
-            for told, keeps in KEEPS if adversary == "none" else KEEPS[::2]:
+            for secret, keeps in KEEPS if adversary == "none" else KEEPS[::2]:
                 if ranked := sorted(filter(keeps, met), key=_rank):
-                    rows.append(_best_row(task, adversary, told, ranked))
+                    rows.append(_best_row(task, adversary, secret, ranked))
                     entered += [
-                        (label(cell), task, adversary, told, f"{place} of {len(ranked)}",
+                        (label(cell), task, adversary, secret, f"{place} of {len(ranked)}",
                          mean_cell(cell.score.values))
                         for place, cell in enumerate(ranked, 1)
                         if cell.entrant in guests
@@ -208,14 +208,14 @@ def _rank(cell: CellResult) -> tuple[float, float]:
 
 
 def _best_row(
-    task: str, adversary: str, told: str, ranked: Sequence[CellResult]
+    task: str, adversary: str, secret: str, ranked: Sequence[CellResult]
 ) -> tuple[object, ...]:
     best, *others = ranked
     level = dict.fromkeys(
         cell.entrant for cell in others if cell.entrant != best.entrant and _is_level(best, cell)
     )
     score = mean_cell(best.score.values)
-    return task, adversary, told, label(best), score, best.bytes.mean, ", ".join(level)
+    return task, adversary, secret, label(best), score, best.bytes.mean, ", ".join(level)
 
 
 def label(cell: CellResult) -> str:

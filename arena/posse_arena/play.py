@@ -84,8 +84,8 @@ class Trial:
     @property
     def name(self) -> str:
         """Under which its score is kept."""
-        told = json.dumps([self.text, self.task, self.lying])
-        return hashlib.sha256(told.encode()).hexdigest()[:32]
+        content = json.dumps([self.text, self.task, self.lying])
+        return hashlib.sha256(content.encode()).hexdigest()[:32]
 
     @property
     def code(self) -> str:
@@ -136,8 +136,8 @@ def _score(task: Trial, plan: Plan, record: RunRecord, seconds: float) -> Score:
             return Failed(f"{why}; give the system a parameter horizon, or --task best-arm")
         regret = _regret(task, plan, record)
         if regret is None:
-            whose = "of each agent, which share their arms" if task.lying else "of its agents"
-            return Failed(f"its run does not measure the regret {whose}")
+            of_whom = "of each agent, which share their arms" if task.lying else "of its agents"
+            return Failed(f"its run does not measure the regret {of_whom}")
         score = regret / (agents - task.lying)
     return Scored(
         score=score,

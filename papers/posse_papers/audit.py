@@ -56,12 +56,12 @@ def numbers_of(found: float, claimed: float, refuted: bool, said: str) -> dict[s
     return {"found": found, "claimed": claimed, "value": value, "refuted": refuted, "said": said}
 
 
-def mechanisms(of: dict[str, tuple[Any, ...]]) -> Callable[[bool], Lines]:
+def mechanisms(named: dict[str, tuple[Any, ...]]) -> Callable[[bool], Lines]:
     """One line per audit: its name -> (function, arguments after the number of trials)."""
 
     def lines(quick: bool) -> Lines:
         trials = QUICK if quick else FULL
-        return {line: Computation(f, trials, *given) for line, (f, *given) in of.items()}
+        return {line: Computation(f, trials, *given) for line, (f, *given) in named.items()}
 
     return lines
 

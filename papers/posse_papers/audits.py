@@ -135,7 +135,7 @@ def noisy_means(trials: int, form: Any, *, generator: np.random.Generator) -> di
 def _lines(quick: bool) -> Lines:
     times, trials = (1, 5_000) if quick else (10, 100_000)
     return {
-        **{line: Computation(audited, n * times, *of) for line, (n, *of) in _ASKED.items()},
+        **{line: Computation(audited, n * times, *how) for line, (n, *how) in _ASKED.items()},
         "dp-ucb-int, corrected": Computation(noisy_means, trials // 20, "corrected"),
         "dp-ucb-int, printed": Computation(noisy_means, trials // 4, "printed"),
         "hybrid mechanism, split": Computation(hybrid, trials, "half"),

@@ -454,10 +454,12 @@ def about(first: str, others: Lines, metric: Metric | None = None) -> Choices:
     return over(lambda within: alike(first, others, within, metric), within=_WITHIN)
 
 
-def about_ratio(high: Place, low: Place, of: float = 1.0, metric: Metric | None = None) -> Choices:
+def about_ratio(
+    high: Place, low: Place, about: float = 1.0, metric: Metric | None = None
+) -> Choices:
     """The ratio of two points is about `of`, where a paper leaves open how close."""
     return over(
-        lambda within: ratio(high, low, of / (1 + within), of * (1 + within), metric),
+        lambda within: ratio(high, low, about / (1 + within), about * (1 + within), metric),
         within=_WITHIN,
     )
 
@@ -473,7 +475,7 @@ def _odds(
     pooled: bool = False,
     sign: int = 1,
     where: Where = None,
-    of: Any = None,
+    happened: Any = None,
 ) -> Iterator[Mutant]:
     """It happens twice as often as is allowed, or fails to."""
     odds = min(2 * limit, 1.0) if sign > 0 else max(1 - 2 * (1 - limit), 0.0)
@@ -488,17 +490,17 @@ def rate(
     pooled: bool = False,
     sign: int = 1,
     where: Where = None,
-    of: Callable[[Sample], tuple[int, int]] = computed_hits,
+    happened: Callable[[Sample], tuple[int, int]] = computed_hits,
 ) -> Finding:
     """What happened in some trials has at most (sign -1: at least) this probability (Wilson).
 
-    `of`: how often it happened in a sample, of how many trials; line by line and place by place, or
-    `pooled`.
+    `happened`: how often it did in a sample, of how many trials; line by line and place by place,
+    or `pooled`.
     """
     counted: dict[str, tuple[int, int]] = {}
     for line, x in measured.reached(lines, where):
         name = "" if pooled else f"{_named(measured, line, x)}: "
-        found = [counted.get(name, (0, 0)), *map(of, measured.runs[line, x])]
+        found = [counted.get(name, (0, 0)), *map(happened, measured.runs[line, x])]
         counted[name] = sum(hits for hits, _ in found), sum(trials for _, trials in found)
     if measured.odds is not None:
         generator = np.random.default_rng(SEED)
@@ -525,7 +527,7 @@ def right(measured: Measured, failure: float, lines: Lines = ()) -> Finding:
     def named(sample: Sample) -> tuple[int, int]:
         return int(sample.best_arm == 0 and sample.status == "identified"), 1
 
-    asked = rate(lines or measured.lines(), 1 - failure, pooled=True, sign=-1, of=named)
+    asked = rate(lines or measured.lines(), 1 - failure, pooled=True, sign=-1, happened=named)
     return asked(measured)
 
 

@@ -54,14 +54,14 @@ def repetitions(
     A system whose print needs no correction is run once, for both variants. A variant that judges
     no statement is left out.
     """
-    judging = {of.by for of in experiment.statements}
+    judging = {statement.by for statement in experiment.statements}
     repeat, points = times * experiment.repeat[0 if quick else 1], experiment.points(quick)
     return [
         (
             Repetition(
-                run=of.run,
+                run=point.run,
                 variant=experiment.variants[0]
-                if isinstance(of.run, dict) and get_system(of.run["system"]).one_form
+                if isinstance(point.run, dict) and get_system(point.run["system"]).one_form
                 else variant,
                 engine=engine,
                 number=number,
@@ -71,11 +71,11 @@ def repetitions(
             variant,
             place,
         )
-        for number in range(repeat * max(of.times for of in points.values()))
+        for number in range(repeat * max(point.times for point in points.values()))
         for variant in experiment.variants
         if not judging or {"both", variant} & judging
-        for place, of in points.items()
-        if number < repeat * of.times and variant in of.variants
+        for place, point in points.items()
+        if number < repeat * point.times and variant in point.variants
         if asked is None or (variant, place) in asked
     ]
 
@@ -132,7 +132,9 @@ def conduct(
     measured: dict[str, Measured] = {
         variant: Measured(variant, experiment.metric, seed=seed) for variant in experiment.variants
     }
-    tests = [test for of in experiment.statements for test in every_test(of, measured)]
+    tests = [
+        test for statement in experiment.statements for test in every_test(statement, measured)
+    ]
     agreement: Agreement = []
     done: dict[str, Sample] = {}
     for look in range(LOOKS[quick] if repeat > 1 else 1):
@@ -163,7 +165,7 @@ def conduct(
             if task.number == len(samples):
                 samples.append(done[task.name])
             measured[variant].settings[place] = task.run
-        counts = {place: repeat * of.times * 2**look for place, of in points.items()}
+        counts = {place: repeat * point.times * 2**look for place, point in points.items()}
         for test in going:
             test.look(
                 measured[test.form].first(counts, ERROR / 2**look), look + 1, repeat * 2**look
@@ -181,8 +183,8 @@ def conduct(
         seconds=round(time.monotonic() - began, 1),
         processor_seconds=round(sum(one.seconds for one in done.values()), 1),
         statements=[
-            summed_up(of, [test for test in tests if test.statement is of])
-            for of in experiment.statements
+            summed_up(statement, [test for test in tests if test.statement is statement])
+            for statement in experiment.statements
         ],
         numbers={
             variant: [
@@ -243,9 +245,9 @@ def both_engines(system: str, variant: str) -> Agreement:
     runs = [
         posse.run({**raw, "engine": {"kind": kind}}).runs[0] for kind in ("memory", "processes")
     ]
-    told: list[tuple[str, Callable[[RunRecord], Any]]] = [
+    compared: list[tuple[str, Callable[[RunRecord], Any]]] = [
         ("status", lambda r: r.status),
         ("answer", lambda r: r.best_arm),
         *((measure.name.replace("_", " "), measure.read) for measure in TOTALS),
     ]
-    return [(f"{system}: {name}", of(runs[0]), of(runs[1])) for name, of in told]
+    return [(f"{system}: {name}", read(runs[0]), read(runs[1])) for name, read in compared]

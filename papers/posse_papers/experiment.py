@@ -80,17 +80,19 @@ with more to say (`Runs`). A line that is called "left: ε = .1" lies in the pan
 
 
 def along(
-    of: Callable[[Any, Any], Any], lines: Mapping[str, Any] | Iterable[str], places: Iterable[Any]
+    made: Callable[[Any, Any], Any], lines: Mapping[str, Any] | Iterable[str], places: Iterable[Any]
 ) -> dict[str, dict[float, Any]]:
     """At each place x on each line `of(what the line stands for, x)`; a name stands for itself."""
     meant = lines if isinstance(lines, Mapping) else {line: line for line in lines}
     axis = tuple(places)
-    return {line: {x: of(what, x) for x in axis} for line, what in meant.items()}
+    return {line: {x: made(what, x) for x in axis} for line, what in meant.items()}
 
 
-def panels(of: Mapping[str, Lines]) -> dict[str, Any]:
+def panels(by_name: Mapping[str, Lines]) -> dict[str, Any]:
     """The lines of each panel, by its name."""
-    return {f"{name}: {line}": run for name, lines in of.items() for line, run in lines.items()}
+    return {
+        f"{name}: {line}": run for name, lines in by_name.items() for line, run in lines.items()
+    }
 
 
 @dataclass(frozen=True)
@@ -157,13 +159,15 @@ class Experiment:
         """What is run, point by point."""
         return {
             (line, x): run if isinstance(run, Runs) else Runs(run)
-            for line, of in (self.lines(quick) if callable(self.lines) else self.lines).items()
-            for x, run in (of if isinstance(of, dict) and "system" not in of else {0.0: of}).items()
+            for line, runs in (self.lines(quick) if callable(self.lines) else self.lines).items()
+            for x, run in (
+                runs if isinstance(runs, dict) and "system" not in runs else {0.0: runs}
+            ).items()
         }
 
     def systems(self, quick: bool) -> list[str]:
         """The systems that its points run."""
-        runs = [of.run for of in self.points(quick).values() if isinstance(of.run, dict)]
+        runs = [point.run for point in self.points(quick).values() if isinstance(point.run, dict)]
         return list(dict.fromkeys(run["system"] for run in runs))
 
 

@@ -55,12 +55,12 @@ class Row:
 @cache
 def rows() -> tuple[Row, ...]:
     """Every row, in the order of the papers."""
-    told = tomllib.loads(read_whole(_HERE / "ledger.toml").decode())
-    answers = told.pop("answers")
+    read = tomllib.loads(read_whole(_HERE / "ledger.toml").decode())
+    answers = read.pop("answers")
     return tuple(
         Row(paper, label, how, says, answers.get(paper, {}).get(label, ""))
-        for paper, of in told.items()
-        for label, (how, says) in of.items()
+        for paper, statements in read.items()
+        for label, (how, says) in statements.items()
     )
 
 
@@ -84,15 +84,15 @@ def places(place: str) -> set[str]:
     return found
 
 
-def judged_by(row: Row, told: Told) -> list[Judged]:
+def judged_by(row: Row, outcome: Told) -> list[Judged]:
     """The statements of an experiment that judge a row: those that name it, or all of its own."""
     wanted = set(row.names) | {row.label}
-    found = [said for said in told.statements if places(said.place) & wanted]
-    of_it = row.label in told.figure or row.label.startswith("Figure")
-    return found or [said for said in told.statements if said.place and of_it]
+    found = [said for said in outcome.statements if places(said.place) & wanted]
+    of_it = row.label in outcome.figure or row.label.startswith("Figure")
+    return found or [said for said in outcome.statements if said.place and of_it]
 
 
-def text(told: Mapping[str, Told]) -> str:
+def text(outcomes: Mapping[str, Told]) -> str:
     """The page."""
     count = dict.fromkeys(("tested", *_KINDS), 0)
     for row in rows():
@@ -100,7 +100,7 @@ def text(told: Mapping[str, Told]) -> str:
     total = sum(count.values())
     papers: dict[str, list[str]] = {}
     for row in rows():
-        papers.setdefault(row.paper, []).append(_line(row, told))
+        papers.setdefault(row.paper, []).append(_line(row, outcomes))
     body = "".join(
         f"\n## {paper}\n\n|line|what it says|how|verdict|answer|\n|-|-|-|-|-|\n{''.join(lines)}"
         for paper, lines in papers.items()
@@ -110,18 +110,18 @@ def text(told: Mapping[str, Told]) -> str:
     return head.format(total=total, kinds=kinds) + body
 
 
-def _line(row: Row, told: Mapping[str, Told]) -> str:
+def _line(row: Row, outcomes: Mapping[str, Told]) -> str:
     how, verdict = row.how, ""
     if row.tested:
         how = f"`{row.how}`"
-        if row.how in told:
-            verdict = counted(said.verdict for said in judged_by(row, told[row.how]))
+        if row.how in outcomes:
+            verdict = counted(said.verdict for said in judged_by(row, outcomes[row.how]))
     cells = (row.label, row.says, how, verdict, row.answer)
     return "|" + "|".join(cell.replace("|", r"\|") for cell in cells) + "|\n"
 
 
-def unjudged(told: Mapping[str, Told]) -> Iterator[Row]:
+def unjudged(outcomes: Mapping[str, Told]) -> Iterator[Row]:
     """Rows whose experiment has no statement about them."""
     for row in rows():
-        if row.tested and not (row.how in told and judged_by(row, told[row.how])):
+        if row.tested and not (row.how in outcomes and judged_by(row, outcomes[row.how])):
             yield row

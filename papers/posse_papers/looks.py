@@ -94,12 +94,12 @@ def _alike(one: list[Tried], other: list[Tried]) -> bool:
 def tried(choice: Choice, check: Check, wrong: tuple[Mutant, ...], measured: Measured) -> Tried:
     """What a check says to one variant's runs, and to the wrong worlds if it holds."""
     found = check(measured)
-    told = Tried(choice=choice, held=found.held, said=found.said, final=found.final)
-    told.refuted, told.passed = [], []
+    result = Tried(choice=choice, held=found.held, said=found.said, final=found.final)
+    result.refuted, result.passed = [], []
     for mutant in (*check.wrong, *wrong) if found.held == "holds" else ():
         others = [check(other) for other in mutant.worlds(measured)]
         held = sum(other.held == "holds" for other in others)
         refuted = held <= len(others) / 20 if mutant.null else others[0].held == "fails"
         said = f"holds in {held} of {len(others)}" if mutant.null else others[0].said
-        (told.refuted if refuted else told.passed).append(f"{mutant.text}: {said}")
-    return told
+        (result.refuted if refuted else result.passed).append(f"{mutant.text}: {said}")
+    return result

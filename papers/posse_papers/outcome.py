@@ -50,7 +50,7 @@ class Tried(msgspec.Struct, kw_only=True):
     @property
     def choice_said(self) -> str:
         """The choice in words, before what was found; "" where there was none."""
-        named = (f"{of} {name}" for of, name in self.choice.items())
+        named = (f"{what} {name}" for what, name in self.choice.items())
         return f"{', '.join(named)}: " if self.choice else ""
 
     @property
@@ -92,7 +92,7 @@ class Judged(msgspec.Struct, kw_only=True):
         """The choices of which one alone changes the answer."""
         found: dict[str, None] = {}
         for one, other in combinations(self.found, 2):
-            differ = [of for of in one.choice if one.choice[of] != other.choice.get(of)]
+            differ = [what for what in one.choice if one.choice[what] != other.choice.get(what)]
             if len(differ) == 1 and one.answer != other.answer:
                 found[differ[0]] = None
         return list(found)

@@ -32,16 +32,16 @@ _CSS = {"borne out": "yes", "not borne out": "no"}
 
 def outcome_page(outcome: Outcome) -> Page:
     """The figure, the statements beside it, every number, and both engines."""
-    experiment, told = outcome.experiment, outcome.told
+    experiment, summary = outcome.experiment, outcome.told
     assumed = f"Not printed in the paper and taken here: {experiment.assumed}"
-    of = ", ".join(filter(None, (experiment.paper, experiment.figure)))
+    source = ", ".join(filter(None, (experiment.paper, experiment.figure)))
     return Page(
         title=experiment.title,
-        kicker=f"{experiment.name} · {of} · {told.form} form · "
-        + (f"engine {told.engine}" if outcome.agreement else "computed, no runs of systems")
-        + f" · {duration(told.processor_seconds)} of processor time",
-        lead=f"Of {len(told.statements)} statements: {told.tally}.",
-        alerts=["The two engines do not agree; see below."] * (told.engines_agree is False),
+        kicker=f"{experiment.name} · {source} · {summary.form} form · "
+        + (f"engine {summary.engine}" if outcome.agreement else "computed, no runs of systems")
+        + f" · {duration(summary.processor_seconds)} of processor time",
+        lead=f"Of {len(summary.statements)} statements: {summary.tally}.",
+        alerts=["The two engines do not agree; see below."] * (summary.engines_agree is False),
         sections=[
             Section(
                 id="figure",
@@ -49,7 +49,7 @@ def outcome_page(outcome: Outcome) -> Page:
                 text=[assumed] if experiment.assumed else [],
                 charts=draw(experiment, outcome.measured),
             ),
-            *_statements(told.statements),
+            *_statements(summary.statements),
             _numbers(outcome),
             *_engines(outcome),
         ],
@@ -93,10 +93,10 @@ def _evidence(found: Tried) -> str:
 def _verdicts(statement: Judged) -> list[Verdict]:
     """The verdict under all choices, and what each choice gave."""
     claim = statement.text + (f" ({statement.place})" if statement.place else "")
-    holds, of = statement.holds
-    choices = f"Borne out under {holds} of {of} choices. " if of > 1 else ""
+    holds, tried = statement.holds
+    choices = f"Borne out under {holds} of {tried} choices. " if tried > 1 else ""
     said = " ".join(
-        f"{found.choice_said}{f'{found.answer}, ' if of > 1 else ''}{_evidence(found)}"
+        f"{found.choice_said}{f'{found.answer}, ' if tried > 1 else ''}{_evidence(found)}"
         for found in statement.found
     )
     css = _CSS.get(statement.verdict, "open")
@@ -141,7 +141,7 @@ def draw(experiment: Experiment, measured: dict[str, Measured]) -> list[Chart]:
             for series, _ in distinct.values():
                 _plot(experiment, axes, series)
             scale = axes.get_xlim() if experiment.axes.shape == "bars" else axes.get_ylim()
-        charts += [_chart(experiment, *of, scale, name) for of in distinct.values()]
+        charts += [_chart(experiment, *pair, scale, name) for pair in distinct.values()]
     return charts
 
 
@@ -156,7 +156,9 @@ def _series(experiment: Experiment, measured: Measured, name: str) -> Series:
             rows = np.column_stack(mean_curve(curves))
         else:
             points_of = ((x, measured.values(key, x)) for x in measured.places(key))
-            rows = np.array([(x, *mean_interval(of)) for x, of in points_of if of]).reshape(-1, 4)
+            rows = np.array(
+                [(x, *mean_interval(values)) for x, values in points_of if values]
+            ).reshape(-1, 4)
         found.append((key.removeprefix(f"{name}: "), rows))
     return found
 

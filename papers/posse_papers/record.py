@@ -13,8 +13,8 @@ _decode = msgspec.json.Decoder(Told).decode
 
 def kept(*forms: Mapping[str, Told]) -> str:
     """JSON Lines: an outcome of each form each, without the points."""
-    told = [msgspec.structs.replace(one, numbers={}) for form in forms for one in form.values()]
-    return "".join(msgspec.json.encode(one).decode() + "\n" for one in told)
+    outcomes = [msgspec.structs.replace(one, numbers={}) for form in forms for one in form.values()]
+    return "".join(msgspec.json.encode(one).decode() + "\n" for one in outcomes)
 
 
 def recorded() -> list[Told]:
@@ -40,8 +40,8 @@ def changes(before: Path, quick: Mapping[str, Told], full: Mapping[str, Told]) -
     ]
 
 
-def _verdicts(told: Iterable[Told]) -> dict[tuple[str, str, str], str]:
+def _verdicts(outcomes: Iterable[Told]) -> dict[tuple[str, str, str], str]:
     """The verdict on each statement by experiment, form and text."""
     return {
-        (one.name, one.form, said.text): said.verdict for one in told for said in one.statements
+        (one.name, one.form, said.text): said.verdict for one in outcomes for said in one.statements
     }

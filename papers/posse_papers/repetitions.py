@@ -173,12 +173,12 @@ def _together(tasks: list[Repetition]) -> list[list[int]]:
     for place, task in enumerate(tasks):
         if _is_wired(task):
             continue
-        of = ""
+        key = ""
         if isinstance(task.run, dict) and get_system(task.run["system"]).steps is not None:
-            of = json.dumps([task.specification, task.keep_log])
-        part = open_parts.get(of, [])
-        if not of or not part or len(part) == MOST_TOGETHER:
-            part = open_parts[of] = []
+            key = json.dumps([task.specification, task.keep_log])
+        part = open_parts.get(key, [])
+        if not key or not part or len(part) == MOST_TOGETHER:
+            part = open_parts[key] = []
             parts.append(part)
         part.append(place)
     return parts

@@ -55,9 +55,9 @@ def text(
     """The document, from the outcomes of both forms by name, and of the second seed."""
     either = {**full, **quick}
     known = [name for name in names if name in either]
-    told: dict[str, list[Both]] = {}
+    by_paper: dict[str, list[Both]] = {}
     for name in known:
-        told.setdefault(either[name].paper, []).append((either[name], full.get(name)))
+        by_paper.setdefault(either[name].paper, []).append((either[name], full.get(name)))
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("posse_papers"),
         undefined=jinja2.StrictUndefined,
@@ -68,7 +68,7 @@ def text(
     environment.filters |= {"row": _row, "rows": _rows, "tally": _tally}
     return environment.get_template("reproduction.md.j2").render(
         parts=_PARTS,
-        told=told,
+        by_paper=by_paper,
         looks=LOOKS,
         again=_again(quick, second),
         quick=quick.values(),
@@ -98,14 +98,14 @@ def _tally(outcomes: Iterable[Told], claims: bool) -> str:
     return counted(one.verdict for one in said if bool(one.place) == claims)
 
 
-def _rows(told: Iterable[Both], claims: bool) -> list[list[str]]:
+def _rows(outcomes: Iterable[Both], claims: bool) -> list[list[str]]:
     """Rows of what is said, where, by which experiment, the verdicts and the figure.
 
     Statements of an experiment that differ in what stands before their colon share a row if the
     verdicts are the same.
     """
     rows = []
-    for small, large in told:
+    for small, large in outcomes:
         larger = dict(enumerate(large.statements if large else ()))
         told_apart: dict[tuple[str, ...], list[tuple[str, str]]] = {}
         for number, statement in enumerate(small.statements):
@@ -114,15 +114,15 @@ def _rows(told: Iterable[Both], claims: bool) -> list[list[str]]:
             same = larger.get(number)
             if same is None or same.text != statement.text:
                 same = statement
-            of, _, rest = statement.text.rpartition(": ")
+            choice, _, rest = statement.text.rpartition(": ")
             key: tuple[str, ...] = (
                 rest, statement.place, _word(statement, same), _holds(same), _power(same)
             )  # fmt: skip
-            if of in (name for name, _ in told_apart.get(key, [])):
+            if choice in (name for name, _ in told_apart.get(key, [])):
                 key = (*key, str(number))
-            told_apart.setdefault(key, []).append((of, _figure(same)))
+            told_apart.setdefault(key, []).append((choice, _figure(same)))
         for (rest, place, word, holds, power, *_), found in told_apart.items():
-            start = _joined([of for of, _ in found])
+            start = _joined([choice for choice, _ in found])
             said = f"{start}: {rest}" if start else rest
             where = [place] if claims else []
             name = (
@@ -156,8 +156,8 @@ def _figure(statement: Judged) -> str:
 
 def _holds(statement: Judged) -> str:
     """Under how many choices it holds, where there were any."""
-    holds, of = statement.holds
-    return f"{holds}/{of}" if of > 1 else ""
+    holds, tried = statement.holds
+    return f"{holds}/{tried}" if tried > 1 else ""
 
 
 def _power(statement: Judged) -> str:
@@ -177,8 +177,8 @@ def _short(said: str) -> str:
     if len(words) <= _MOST:
         return said
     # numbers stand at the end, behind what they are of
-    _, of, number = said.rpartition(": ")
-    return number if of else f"…{' '.join(words[-_MOST:])}"
+    _, colon, number = said.rpartition(": ")
+    return number if colon else f"…{' '.join(words[-_MOST:])}"
 
 
 def _cut(said: str) -> str:

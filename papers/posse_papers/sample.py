@@ -38,7 +38,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
 def of_run(record: RunRecord, keep_log: bool, seconds: float) -> Sample:
     """The sample of a run that took this many processor seconds."""
-    told = record.communication
+    traffic = record.communication
     return Sample(
         status=record.status,
         best_arm=record.best_arm,
@@ -47,9 +47,9 @@ def of_run(record: RunRecord, keep_log: bool, seconds: float) -> Sample:
         regret=record.regret,
         curve=record.regret_curve,
         pulls_per_arm=record.pulls_per_arm,
-        cost=told.cost,
-        communications=told.rounds,
-        messages=told.links.agent_coordinator,
+        cost=traffic.cost,
+        communications=traffic.rounds,
+        messages=traffic.links.agent_coordinator,
         log=record.log if keep_log else {},
         seconds=seconds,
     )

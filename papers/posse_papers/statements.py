@@ -80,14 +80,14 @@ class Choices:
 def over(check_of: Callable[..., Check], **choices: Any) -> Choices:
     """`check_of` under every combination of choices, each given by name or as plain values."""
     named = {
-        of.replace("_", " "): given.items() if isinstance(given, Mapping) else [
+        what.replace("_", " "): given.items() if isinstance(given, Mapping) else [
             (value if isinstance(value, str) else f"{value:.3g}", value) for value in given
         ]
-        for of, given in choices.items()
+        for what, given in choices.items()
     }  # fmt: skip
     found = []
     for combination in product(*named.values()):
-        choice = {of: name for of, (name, _) in zip(named, combination, strict=True)}
+        choice = {what: name for what, (name, _) in zip(named, combination, strict=True)}
         given = dict(zip(choices, (value for _, value in combination), strict=True))
         found.append((choice, check_of(**given)))
     return Choices(tuple(found))
@@ -141,8 +141,8 @@ def each(lines: Lines) -> tuple[str, ...]:
 class Samples(dict[Place, list[Sample]]):
     """The samples of points; `read` has the points that a test looked at."""
 
-    def __init__(self, of: Mapping[Place, list[Sample]]) -> None:
-        super().__init__(of)
+    def __init__(self, samples: Mapping[Place, list[Sample]]) -> None:
+        super().__init__(samples)
         self.read: set[Place] = set()
 
     def __getitem__(self, point: Place) -> list[Sample]:
@@ -201,14 +201,14 @@ class Measured:
 
     def paired(
         self,
-        of: Callable[[float, float], float],
+        combine: Callable[[float, float], float],
         one: Place,
         other: Place,
         metric: Metric | None = None,
     ) -> list[float]:
         """`of` the metric at two points, run by run."""
         both = zip(self.values(*one, metric), self.values(*other, metric), strict=False)
-        return [of(a, b) for a, b in both]
+        return [combine(a, b) for a, b in both]
 
     def grown(self, line: str, *times: float) -> FloatArray:
         """By how much the regret of each run of a line grew between these times: a row for each."""

@@ -46,16 +46,16 @@ class Step:
     def statement(self) -> Statement:
         """What is claimed."""
         given = f", given {self.given}" if self.given else ""
-        worlds = tuple(replaced(name, self.line, of) for name, of in self.wrong)
+        worlds = tuple(replaced(name, self.line, wrong) for name, wrong in self.wrong)
         return claim(self.text + given, self.place, self.check, wrong=worlds)
 
 
 def steps(
-    name: str, figure: str, title: str, of: Iterable[Step], at: Callable[[int, Any], float],
+    name: str, figure: str, title: str, proof: Iterable[Step], at: Callable[[int, Any], float],
     assumed: str,
 ) -> Experiment:  # fmt: skip
     """An experiment of steps. `at`: the ratio of the n-th at a place, a function of a module."""
-    known = list(of)
+    known = list(proof)
     return computed(
         name, figure, title, *(step.statement for step in known),
         lines={

@@ -86,9 +86,9 @@ def _list(names: Sequence[str], out: Path) -> int:
         if experiment.paper != paper:
             paper = experiment.paper
             print(f"\n{paper:<30} {'minutes':>7}  verdicts")
-        told = last.get(experiment.name)
-        minutes = f"{told.processor_seconds / 60:.1f}" if told else ""
-        verdicts = told.tally if told else "not run"
+        outcome = last.get(experiment.name)
+        minutes = f"{outcome.processor_seconds / 60:.1f}" if outcome else ""
+        verdicts = outcome.tally if outcome else "not run"
         print(f"  {experiment.name:<28} {minutes:>7}  {verdicts}")
         print(f"  {'':<28} {'':>7}  {experiment.figure or 'our own'}: {experiment.title}")
     print(
@@ -101,13 +101,13 @@ def _list(names: Sequence[str], out: Path) -> int:
 
 def _last(out: Path) -> dict[str, Told]:
     """The last outcome of each experiment: that in `out`, or the recorded one."""
-    found = {told.name: told for told in record.recorded() if told.form != "second"}
+    found = {outcome.name: outcome for outcome in record.recorded() if outcome.form != "second"}
     newest: dict[str, float] = {}
     for form in _FORMS[:2]:
-        for name, told in _kept([*catalogue.experiments()], out, form).items():
+        for name, outcome in _kept([*catalogue.experiments()], out, form).items():
             when = (out / name / form / _OUTCOME).stat().st_mtime
             if when > newest.get(name, 0.0):
-                newest[name], found[name] = when, told
+                newest[name], found[name] = when, outcome
     return found
 
 

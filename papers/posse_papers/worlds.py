@@ -58,7 +58,7 @@ def same(text: str, lines: Lines, other: str) -> Mutant:
 
 
 def changed(
-    text: str, lines: Lines, of: Callable[[Measured, Place], tuple[float, float]]
+    text: str, lines: Lines, change: Callable[[Measured, Place], tuple[float, float]]
 ) -> Mutant:
     """As if each number of a point were a multiple of what it is, and something more."""
 
@@ -67,7 +67,7 @@ def changed(
         other.changed = {**measured.changed}
         other.runs = {**measured.runs}
         for point in measured.reached(lines):
-            times, more = of(measured, point)
+            times, more = change(measured, point)
             old = measured.changed.get(point, (1.0, 0.0))
             other.changed[point] = (times * old[0], times * old[1] + more)
             other.runs[point] = [
@@ -88,18 +88,18 @@ def multiplied(text: str, lines: Lines, factor: float | Callable[[float], float]
     ))  # fmt: skip
 
 
-def replaced(text: str, lines: Lines, of: Callable[[float], float]) -> Mutant:
+def replaced(text: str, lines: Lines, value: Callable[[float], float]) -> Mutant:
     """As if lines had other numbers at each place."""
-    return changed(text, lines, lambda measured, point: (0.0, of(point[1])))
+    return changed(text, lines, lambda measured, point: (0.0, value(point[1])))
 
 
-def shaped(text: str, lines: Lines, of: Callable[[float], float]) -> Mutant:
+def shaped(text: str, lines: Lines, shape: Callable[[float], float]) -> Mutant:
     """As if regret had grown over time as `of` the share of the time that has passed."""
 
     def bent(sample: Sample) -> Sample:
         curve = sample.curve or [[1.0, 0.0]]
         end, last = curve[-1]
-        return msgspec.structs.replace(sample, curve=[[t, last * of(t / end)] for t, _ in curve])
+        return msgspec.structs.replace(sample, curve=[[t, last * shape(t / end)] for t, _ in curve])
 
     return world(text, lambda measured: with_runs(measured, {
         point: [bent(sample) for sample in measured.runs[point]]

@@ -343,8 +343,8 @@ def _parquet(
             stored_as = table.schema.field(name).type
             kind = getattr(stored_as, "value_type", stored_as)  # of a category
             if not _NUMBERS.fullmatch(str(kind)):
-                has = f"has {'text' if str(kind).endswith('string') else kind} in"
-                raise LogError(f"{owner}: {path} {has} the column '{name}', not numbers")
+                holds = f"has {'text' if str(kind).endswith('string') else kind} in"
+                raise LogError(f"{owner}: {path} {holds} the column '{name}', not numbers")
         arms = _arms_of(table[columns.arm], columns)
         blank = table[columns.reward].is_null().to_numpy()
         rewards = table[columns.reward].cast(float64()).to_numpy()

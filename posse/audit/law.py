@@ -139,7 +139,7 @@ def _none(noise: FloatArray, grain: float) -> str:
     return ""
 
 
-def _of_law(noise: FloatArray, kind: str, whose: str) -> str:
+def _of_law(noise: FloatArray, kind: str, source: str) -> str:
     """A sentence if noise in units of its scale is not Laplace's, or Gauss's, of scale 1."""
     from scipy import special  # noqa: PLC0415  (slow to import)
 
@@ -167,7 +167,7 @@ def _of_law(noise: FloatArray, kind: str, whose: str) -> str:
         return ""
     times = float(np.abs(noise).mean()) / _MEAN[kind]
     return (
-        f"the noise of {whose} is not of the law that was asked for: {len(noise):,} numbers have "
+        f"the noise of {source} is not of the law that was asked for: {len(noise):,} numbers have "
         f"{times:.3g} times its mean size"
     )
 

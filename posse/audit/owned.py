@@ -157,8 +157,8 @@ class Owned:
     def _write_logs(self, value: float) -> None:
         for rank, by_arm in enumerate(self._owners):
             rows = ["arm,reward,who"]
-            for of in zip(*by_arm, strict=True):
-                for arm, person in enumerate(of):
+            for persons in zip(*by_arm, strict=True):
+                for arm, person in enumerate(persons):
                     changed = rank == self._rank and person == self._person
                     reward = value if changed else self._levels[arm]
                     rows.append(f"{arm},{reward!r},person {person}")

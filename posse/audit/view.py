@@ -165,12 +165,12 @@ class Adversary:
         self._compared += 1
         self.numbers[f"{PLACE} {self._compared} is"] = digest_of(name.encode())
         fields = kind.__struct_fields__ or tuple(map(str, range(len(values))))
-        told = {
+        compared = {
             field: value
             for field, value in zip(fields, values, strict=False)
             if kind.follows.get(field) != "rewards"
         }
-        self.numbers[f"some byte of {name}"] = digest_of(msgspec.msgpack.encode(told))
+        self.numbers[f"some byte of {name}"] = digest_of(msgspec.msgpack.encode(compared))
 
     def _read(self, kind: str, values: list[Any]) -> list[tuple[str, float]]:
         """The numbers that a message shows, whatever it is."""

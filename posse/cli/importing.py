@@ -186,15 +186,15 @@ def _log(path: Path, folder: Path, columns: ColumnOptions) -> Receipt:
 def _write_log(log: Logged, arms: list[str], folder: Path, clip: str, agents: int) -> list[Path]:
     """The logs of the agents and a run file; the rows of one person go to one agent."""
     dealt: dict[Any, int] = {}
-    whose = log.persons or range(len(log.arms))
-    owner = [dealt.setdefault(person, len(dealt) % agents) for person in whose]
+    persons = log.persons or range(len(log.arms))
+    owner = [dealt.setdefault(person, len(dealt) % agents) for person in persons]
     rarest = len(log.arms)
     files.make_folder(folder, inside=True)
     written = []
     named: list[tuple[str, Any]] = [("person", log.persons), ("propensity", log.propensities)]
     besides = [(name, values) for name, values in named if values]
     for rank in range(agents):
-        rows = [n for n, of in enumerate(owner) if of == rank]
+        rows = [n for n, agent in enumerate(owner) if agent == rank]
         held = Counter(log.arms[n] for n in rows)
         rarest = min(rarest, *(held[arm] for arm in arms))
         written.append(folder / f"log-{rank}.csv")

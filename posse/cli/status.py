@@ -42,15 +42,15 @@ def status(
     if how.json:
         print_json(state)
         return
-    told = state.status
+    hub = state.status
     table = Table(box=None, pad_edge=False, show_header=False)
-    for rank in range(told.agents):
-        heard = told.heard_seconds_ago.get(rank)
-        last = printable(told.heard.get(rank) or "nothing")
+    for rank in range(hub.agents):
+        heard = hub.heard_seconds_ago.get(rank)
+        last = printable(hub.heard.get(rank) or "nothing")
         table.add_row(
             f"agent {rank}",
             "not here" if heard is None else f"said {last} {heard:.1f} s ago",
-            f"waited for ({printable(told.waiting)})" if rank in told.waiting_for else "",
+            f"waited for ({printable(hub.waiting)})" if rank in hub.waiting_for else "",
         )
     console = Console(markup=False, emoji=False)
     for line in state.lines():

@@ -72,8 +72,8 @@ def _asked(series: Series) -> tuple[str, Variant, int, dict[str, Any]]:
     """System, variant, agents and parameters, as agents are told them."""
     spec = series.spec
     untold = find_system(spec.system, []).untold if spec.system in ours() else ()
-    told = {name: value for name, value in spec.parameters.items() if name not in untold}
-    return spec.system, spec.variant, spec.agents.count, told
+    shared = {name: value for name, value in spec.parameters.items() if name not in untold}
+    return spec.system, spec.variant, spec.agents.count, shared
 
 
 def _orders(

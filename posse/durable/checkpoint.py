@@ -345,10 +345,10 @@ class _Reader:
         if kind == "method":
             return types.MethodType(_METHODS[rest[0]], self._chance(rest[1]))
         if kind == "generator":
-            state, increment, has, last = rest
+            state, increment, has_half, last = rest
             generator = np.random.Generator(np.random.PCG64(0))
             numbers = {"state": int(state, 16), "inc": int(increment, 16)}
-            about = {"bit_generator": "PCG64", "has_uint32": has, "uinteger": last}
+            about = {"bit_generator": "PCG64", "has_uint32": has_half, "uinteger": last}
             generator.bit_generator.state = about | {"state": numbers}
             return generator
         if kind == "view":

@@ -347,8 +347,8 @@ class Journal:
         self._last_sum = checksum
         return content
 
-    def _unusable(self, why: str, do: str = _RESUMES) -> PosseError:
-        return PosseError(f"the journal {self.path} {why}; {do}")
+    def _unusable(self, why: str, remedy: str = _RESUMES) -> PosseError:
+        return PosseError(f"the journal {self.path} {why}; {remedy}")
 
 
 def owner_of(path: Path) -> str:

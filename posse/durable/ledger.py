@@ -356,7 +356,7 @@ class Ledger(Spending):
                 f"[privacy] in its own run file. posse ledger {self._data} shows the runs"
             )
 
-    def _admit_persons(self, task: SpendingRequest, whose: PersonOfRow, rows: Rows) -> Rows:
+    def _admit_persons(self, task: SpendingRequest, persons: PersonOfRow, rows: Rows) -> Rows:
         """Of these rows those that a run about persons may use; `PosseError` if there are none."""
         used = self._db.execute("SELECT run, arm, first, last FROM rows").fetchall()
         losses = losses_of(self._db)
@@ -366,7 +366,7 @@ class Ledger(Spending):
             for run, delta in self._db.execute("SELECT run, delta FROM runs WHERE rewards > 0")
         }
         before = used, costs
-        allowed = self._persons().begin(task, self._run, before, whose, rows, self._declared)
+        allowed = self._persons().begin(task, self._run, before, persons, rows, self._declared)
         if any(len(some) for some in rows) and not any(len(some) for some in allowed):
             privacy = task.run.privacy
             raise PosseError(

@@ -106,8 +106,8 @@ class PersonsCost(msgspec.Struct, frozen=True, kw_only=True):
         cost = self.cost.number if self.cost is not None else "no ε"
         rows = counted(self.held, "row")
         held = f" (with {rows} that runs hold which have not ended)" if self.held else ""
-        whose, most = counted(self.persons, "person"), counted(self.rows, "row")
-        return f"of {whose}, at most {most} and {cost} for one person{held}"
+        persons, most = counted(self.persons, "person"), counted(self.rows, "row")
+        return f"of {persons}, at most {most} and {cost} for one person{held}"
 
 
 class PersonsLedger:
@@ -509,7 +509,7 @@ class _Limits:
             return False
         logs = [self._declared.costs, *self._declared.beside.values()]
         for shares in _shares(m, len(logs)):
-            parts = [n.of_rewards(k) for k, of in zip(shares, logs, strict=True) if k for n in of]
+            parts = [n.of_rewards(k) for k, log in zip(shares, logs, strict=True) if k for n in log]
             whole = together(parts)
             at = max(so_far[1] + this[1], privacy.slack, whole.delta)
             rounding = 1 + 1e-12

@@ -27,10 +27,10 @@ def changed_by(path: Path, *, above: bool = False) -> str:
     except (OSError, RuntimeError) as error:
         return f"{path} cannot be looked at: {error}"
     for place, status in found[above:]:
-        whose = of(place, status)
+        who = of(place, status)
         sticky = place is not found[0][0] and status.st_mode & stat.S_ISVTX
-        if whose and (stranger(status) or not sticky):
-            return f"{place} can be written by {whose}"
+        if who and (stranger(status) or not sticky):
+            return f"{place} can be written by {who}"
     return ""
 
 
@@ -53,8 +53,8 @@ def stranger(status: os.stat_result) -> str:
 
 def of(path: Path, status: os.stat_result) -> str:
     """Who besides its owner, or root, can write this file or folder; "" if nobody can."""
-    if whose := stranger(status):
-        return whose
+    if other := stranger(status):
+        return other
     if status.st_mode & stat.S_IWOTH:
         return "another user: everybody"
     if status.st_mode & stat.S_IWGRP and not _is_alone(status.st_gid, path):

@@ -85,16 +85,16 @@ def of_inbox(endpoint: str, inbox: str, advertised: str) -> Iterator[str]:
     socket: zmq.Socket[bytes] = context.socket(zmq.PULL)
     socket.setsockopt(zmq.LINGER, 0)
     try:
-        told = bound(socket, inbox or join(own_address(endpoint), "*"))
-        told = advertised or reachable_address(told, endpoint)
-        if is_loopback(split(told)[0]) and not is_local(endpoint):
+        address = bound(socket, inbox or join(own_address(endpoint), "*"))
+        address = advertised or reachable_address(address, endpoint)
+        if is_loopback(split(address)[0]) and not is_local(endpoint):
             yield (
-                f"neighbours would be told {told}, which is themselves on any other machine; add "
-                "--inbox tcp://ADDRESS:PORT with this machine's address, or --advertise"
+                f"neighbours would be told {address}, which is themselves on any other machine; "
+                "add --inbox tcp://ADDRESS:PORT with this machine's address, or --advertise"
             )
-        elif not greets(told):
+        elif not greets(address):
             yield (
-                f"neighbours would be told {told}, and nothing answers there as seen from here; "
+                f"neighbours would be told {address}, and nothing answers there as seen from here; "
                 "open the port in the firewall, publish it, or name another by --advertise"
             )
     except OSError as error:

@@ -106,12 +106,12 @@ def _ranked(
     """A row per series, the best first, on one axis for each problem; the table folded below."""
     counts = {len(s.values(measure.read)) for s in series if s.runs}
     n = counts.pop() if len(counts) == 1 else 0
-    of = f"{n} runs of each" if n else "the runs of each"
+    runs = f"{n} runs of each" if n else "the runs of each"
     fewest = min(counts or {n})
     bar = ", a bar its 95% interval" if fewest >= FEWEST else ""
     return replace(
         overview,
-        text=[f"A dot is the mean over {of}{bar}."],
+        text=[f"A dot is the mean over {runs}{bar}."],
         rankings=[_ranking(series, called, measure, ranks, n) for ranks in result.ranks],
         tables=[replace(made, folded=True) for made in overview.tables],
     )

@@ -188,5 +188,5 @@ def bands(run: RunRecord, times: Sequence[float]) -> Iterator[Band]:
             continue
         rows = [row for row, time in enumerate(times) if gone.since <= time <= gone.until]
         first = next((row for row, time in enumerate(times) if time >= gone.since), len(times) - 1)
-        told = f"agent {gone.agent} was away from {gone.since:g} to {gone.until:g}: {gone.why}"
-        yield Band(gone.agent, first, rows[-1] if rows else first, told)
+        text = f"agent {gone.agent} was away from {gone.since:g} to {gone.until:g}: {gone.why}"
+        yield Band(gone.agent, first, rows[-1] if rows else first, text)

@@ -78,7 +78,7 @@ def several(series: Sequence[Series], names: Sequence[str]) -> Several:
     found = _found(complete, called)
     failed = [n for n, s in enumerate(series) if s.verdict.state in ("failed", "partial")]
     going = [n for n, s in enumerate(series) if s.live is not None]
-    of, which = f"of {len(series)} series", listed([names[n] for n in failed])
+    of_all, which = f"of {len(series)} series", listed([names[n] for n in failed])
     ranks = [
         replace(r, order=[there[n] for n in r.order], level={there[n] for n in r.level})
         for r in found.ranks
@@ -92,8 +92,8 @@ def several(series: Sequence[Series], names: Sequence[str]) -> Several:
     ]
     told = verdict_line(
         found.said,
-        failure=f"{len(failed)} {of} did not finish ({which})" * bool(failed),
-        under_way=f"{len(going)} {of} are under way" * bool(going),
+        failure=f"{len(failed)} {of_all} did not finish ({which})" * bool(failed),
+        under_way=f"{len(going)} {of_all} are under way" * bool(going),
         cost=_same([one.cost for one in best]),
         epsilon=_same([one.epsilon for one in best]),
         losses=tuple(losses),

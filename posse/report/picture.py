@@ -132,9 +132,9 @@ def _drawn(arrow: Arrow, column: dict[int, int]) -> str:
     name = _text(f"{arrow.name}{' (lost)' if lost else ''}", 40)
     label = f'<text class="k" x="{x + side}" y="{y - 3}" text-anchor="{anchor}">{name}</text>'
     css = f"r {arrow.plane}{' bad' if lost or arrow.bad else ''}"
-    told = f"<title>{_text(arrow.detail or arrow.name, 240)}</title>"
+    title = f"<title>{_text(arrow.detail or arrow.name, 240)}</title>"
     line = f'<line x1="{x}" y1="{y}" x2="{to}" y2="{below}"/>'
-    return f'<g class="{css}" data-r="{arrow.sent}">{told}{line}{head}{label * bool(name)}</g>'
+    return f'<g class="{css}" data-r="{arrow.sent}">{title}{line}{head}{label * bool(name)}</g>'
 
 
 def _text(words: str, longest: int) -> str:

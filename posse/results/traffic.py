@@ -117,8 +117,8 @@ def traffic(links: Iterable[LinkCount], *, between_agents: bool = True) -> Traff
     def total(plane: Plane, known: bool) -> PlaneTraffic:
         by_kind: dict[str, Amount] = {}
         whole = Amount()
-        for (of, kind, _, _), counts in sums.items():
-            if of == plane:
+        for (on, kind, _, _), counts in sums.items():
+            if on == plane:
                 by_kind[kind] = by_kind.get(kind, Amount()).plus(*counts)
                 whole = whole.plus(*counts)
         messages, payload, frame = msgspec.structs.astuple(whole if known else _UNKNOWN)

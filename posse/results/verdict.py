@@ -112,13 +112,13 @@ def verdict(
     `anew`: whether each run drew arms of its own. `failure` says why the series ended early, and
     `under_way` what goes on if it has not ended.
     """
-    of = f"{len(runs)} of {counted(asked, 'run')}"
-    after = f"Stopped after {of}" if runs else "Failed"
+    done = f"{len(runs)} of {counted(asked, 'run')}"
+    after = f"Stopped after {done}" if runs else "Failed"
     return verdict_line(
         [_answer(runs, anew, truths, names)] if runs else [],
         failure="" if failure is None else f"{after}: {failure.rstrip('.')}",
         under_way=under_way,
-        missing=f"{of} ended" * (len(runs) < asked),
+        missing=f"{done} ended" * (len(runs) < asked),
         cost=_cost(runs),
         epsilon=_epsilon(runs),
         losses=losses(runs, warnings),
@@ -275,8 +275,8 @@ def _epsilon(runs: Sequence[RunRecord]) -> str:
 
 def losses(runs: Sequence[RunRecord], warnings: Sequence[str] = ()) -> Troubles:
     """Every trouble of these runs, a label and a sentence each, in the order of `TROUBLES`."""
-    told = [(label, sentence) for label, tell in TROUBLES.items() if (sentence := tell(runs))]
-    return (*told, *(("warning", warning) for warning in (*warnings, *_far_apart(runs))))
+    troubles = [(label, sentence) for label, tell in TROUBLES.items() if (sentence := tell(runs))]
+    return (*troubles, *(("warning", warning) for warning in (*warnings, *_far_apart(runs))))
 
 
 def _far_apart(runs: Sequence[RunRecord]) -> list[str]:
@@ -338,10 +338,10 @@ def _missing(runs: Sequence[RunRecord]) -> str:
 def _dismissed(runs: Sequence[RunRecord]) -> str:
     """Those that were left out for another reason than that they were lost."""
     proven = sorted({agent for run in runs for agent in run.proofs})
-    told = []
+    parts = []
     if proven:
         signed = "signed two values for one round, as `proofs` in the result shows"
-        told.append(f"{named(proven)} {signed}")
+        parts.append(f"{named(proven)} {signed}")
     others = sorted(
         {
             (agent, why)
@@ -350,8 +350,8 @@ def _dismissed(runs: Sequence[RunRecord]) -> str:
             if agent not in run.proofs and agent not in {absence.agent for absence in run.missing}
         }
     )
-    told += [listed([f"agent {agent} ({why})" for agent, why in others])] if others else []
-    return "; ".join(told)
+    parts += [listed([f"agent {agent} ({why})" for agent, why in others])] if others else []
+    return "; ".join(parts)
 
 
 def _left_early(runs: Sequence[RunRecord]) -> str:

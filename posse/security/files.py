@@ -102,5 +102,5 @@ def write(path: Path, text: str) -> None:
 
 
 def _check_owner(path: Path, status: os.stat_result) -> None:
-    if whose := owners.stranger(status):
-        raise InputError(f"{path} belongs to {whose}, who could change it")
+    if stranger := owners.stranger(status):
+        raise InputError(f"{path} belongs to {stranger}, who could change it")

@@ -88,11 +88,11 @@ def read_edges(text: str, agents: int | None, weights: str | None) -> Graph:
 
 def _words(text: str) -> Iterator[EdgeWords]:
     for number, line in enumerate(text.splitlines(), start=1):
-        told = re.split("[#%]", line)[0].strip()
-        if not told:
+        content = re.split("[#%]", line)[0].strip()
+        if not content:
             continue
-        separator = r"\s*\t\s*" if "\t" in told else r"\s*,\s*" if "," in told else r"\s+"
-        words = re.split(separator, told)
+        separator = r"\s*\t\s*" if "\t" in content else r"\s*,\s*" if "," in content else r"\s+"
+        words = re.split(separator, content)
         if words[2:] == ["{}"]:  # as networkx writes an edge without data
             words.pop()
         if len(words) < 2:

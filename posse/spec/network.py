@@ -137,8 +137,10 @@ class NetworkSpec(LinkConditions, frozen=True, kw_only=True):
             for key, name in self.edges.items():
                 if not math.isfinite(numbers.get(name, math.nan)):
                     i, j = edge
-                    has = "no single finite number" if name in numbers else "no number"
-                    raise SpecError(f"network.edges.{key}", f"the edge {i}–{j} has {has} '{name}'")
+                    lacks = "no single finite number" if name in numbers else "no number"
+                    raise SpecError(
+                        f"network.edges.{key}", f"the edge {i}–{j} has {lacks} '{name}'"
+                    )
                 given[key] = numbers[name]
             try:
                 by_edge[edge] = msgspec.convert(given, LinkConditions)

@@ -42,13 +42,13 @@ def records(spec: RunSpec, claim: Claim) -> str:
     """What a claim about rewards means for the records and the persons behind them."""
     if claim.epsilon is None:
         return ""
-    if (whose := spec.privacy.persons) is not None:
+    if (people := spec.privacy.persons) is not None:
         if isinstance(spec.arms, CsvArms):
-            who = f"the column '{whose.column}' of an agent's log names"
-            first, where = f"the first {counted(whose.most, 'row')}", " in the file"
+            who = f"the column '{people.column}' of an agent's log names"
+            first, where = f"the first {counted(people.most, 'row')}", " in the file"
         else:
-            who, where = f"an agent's own arms name ('{whose.column}')", ""
-            first = f"the first {counted(whose.most, 'reward')}"
+            who, where = f"an agent's own arms name ('{people.column}')", ""
+            first = f"the first {counted(people.most, 'reward')}"
         sentences = [
             f"A person is whoever {who}: {first} of each{where} may be used, and no others ever."
         ]

@@ -84,11 +84,11 @@ class Fault:
 
     def due(self, before: "RelayedAt", now: float, size: int) -> "RelayedAt":
         """When a frame that came now is here, and when the next may follow it."""
-        has, chance = self.conditions, self._random
+        link, chance = self.conditions, self._random
         free = max(before.free, now)
-        free += sum(size / width for width in (has.bandwidth, self.bandwidth) if width)
-        jitter = self.jitter or has.jitter or 0.0
-        late = self.delay + lateness(has.delay or 0.0, jitter, has.loss or 0.0, chance)
+        free += sum(size / width for width in (link.bandwidth, self.bandwidth) if width)
+        jitter = self.jitter or link.jitter or 0.0
+        late = self.delay + lateness(link.delay or 0.0, jitter, link.loss or 0.0, chance)
         return RelayedAt(max(before.here, free + late), free)
 
     def settle(self) -> None:

@@ -17,8 +17,8 @@ def test_a_rate_of_what_samples_show_in_one_place():
     def large(sample):
         return int(sample.regret > 1), 1
 
-    assert checks.rate("a", 0.1, where=0, of=large)(runs).held == "holds"
-    assert checks.rate("a", 0.1, of=large)(runs).held == "fails"
+    assert checks.rate("a", 0.1, where=0, happened=large)(runs).held == "holds"
+    assert checks.rate("a", 0.1, happened=large)(runs).held == "fails"
 
 
 def test_regret_above_the_bound_refutes_it():

@@ -159,8 +159,8 @@ EXPERIMENTS = (
             },
             "Byzantine, ε=.001": {x: byzantine(quick, 1e-3, gamma) for x, gamma in _GAMMAS.items()},
             **{
-                line: {_DIAMETER: Runs(of, times if quick else 1, ("printed",))}
-                for line, (of, times) in _IN_PLAIN_NUMBERS.items()
+                line: {_DIAMETER: Runs(plain, times if quick else 1, ("printed",))}
+                for line, (plain, times) in _IN_PLAIN_NUMBERS.items()
             },
             **{
                 line: {_DIAMETER: Runs(

@@ -158,8 +158,8 @@ def squares(epsilon: float, pulls: int, *, variant: Any) -> float:
 
 
 _STEPS, _SPENT, _SQUARES = (
-    {f"{name}, ε = {epsilon:g}": partial(Computation, of, epsilon) for epsilon in (0.1, 0.5)}
-    for name, of in (
+    {f"{name}, ε = {epsilon:g}": partial(Computation, computed, epsilon) for epsilon in (0.1, 0.5)}
+    for name, computed in (
         ("interval × ε", steps),
         ("cost over Lemma 3.6", spent),
         ("squares over ε ζ(v)", squares),
@@ -390,7 +390,7 @@ EXPERIMENTS = (
               at_most(_SPENT, 1.0), "corrected", _twice(_SPENT)),
         claim("the squares of their costs add up to at most ε ζ(v)", "Lemma 3.6",
               at_most(_SQUARES, 1.0), "corrected", _twice(_SQUARES)),
-        lines=along(lambda of, pulls: of(pulls), _STEPS | _SPENT | _SQUARES, (100, 1000, 10_000)),
+        lines=along(lambda f, pulls: f(pulls), _STEPS | _SPENT | _SQUARES, (100, 1000, 10_000)),
         axes=Axes("pulls of the arm", "ratio", "x"),
         assumed="v = 1.1. Lemma 3.4 has 1/(ε y'^v), whose y' it does not define; read as √x', "
         "which its left side has too, a release is due when the interval's sum of i^(-v/2) reaches "
@@ -433,7 +433,7 @@ EXPERIMENTS = (
         claim("2 Σ_{s≤t} s⁻⁴ is at most 2/t³", "45", at_most("printed", 1.0)),
         ours("with δ = t⁻⁴ for each of the t counts it is", at_most("δ = t⁻⁴", 1.0),
              wrong=beside("δ = t⁻²", {"δ = t⁻⁴": "δ = t⁻², Algorithm 3"})),
-        lines=along(lambda of, t: of(t), _UNION, (2, 10, 100, 1000)),
+        lines=along(lambda f, t: f(t), _UNION, (2, 10, 100, 1000)),
         axes=Axes("trial t", "the sum over t⁻³", "xy"), limit=1.0,
         assumed="A sum over the t counts that an arm may have. Printed, the sum over s of s⁻⁴ is "
         "at least 1. With Algorithm 3's δ = t⁻² the failures of all trials add up to 2 ln T and "

@@ -47,7 +47,7 @@ def fewest(alive: Any) -> float:
 
     for k, s in enumerate(sets):
         mu = len(edges) + k
-        own = [(n, i, j) for n, (of, i, j) in enumerate(edges) if of == k]
+        own = [(n, i, j) for n, (owner, i, j) in enumerate(edges) if owner == k]
         for user in range(users):
             row({mu: 1.0} | {n: -1.0 for n, i, _ in own if i == user}, 0.0)
         for arm in s:

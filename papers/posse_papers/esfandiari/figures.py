@@ -117,14 +117,14 @@ def plainly(lines: Lines, quick: bool) -> Lines:
     if not quick:
         return lines
 
-    def each(of: Any) -> Any:
-        if isinstance(of, Runs):
-            return Runs(each(of.run), of.times)
-        if "system" in of:
-            return Computation(played, of)
-        return {x: each(run) for x, run in of.items()}
+    def each(run: Any) -> Any:
+        if isinstance(run, Runs):
+            return Runs(each(run.run), run.times)
+        if "system" in run:
+            return Computation(played, run)
+        return {x: each(run) for x, run in run.items()}
 
-    return {line: each(of) for line, of in lines.items()}
+    return {line: each(runs) for line, runs in lines.items()}
 
 
 def _panels(name: str, quick: bool) -> Lines:

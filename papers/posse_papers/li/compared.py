@@ -122,7 +122,7 @@ EXPERIMENTS = (
               above("ring", _SPARSE, metric=regret)),
         claim("a round costs c2 d_G Σ d_i / 2 on a multi-star: 3 · 22", "Theorem 3, V-B1",
               equal({"multi-star": 66.0}, cost_of_a_round)),
-        lines={name: ddp(of, agents=20, arms=_ARMS) for name, of in _TWENTY.items()},
+        lines={name: ddp(graph, agents=20, arms=_ARMS) for name, graph in _TWENTY.items()},
         axes=bars("cost of a round"), metric=cost_of_a_round, repeat=(12, 100),
         variants=("corrected",),
         assumed="M = 20, K = 5, means .9, .7, .5, .3, .1, T = 10⁵, ε = 1, c2 = 1. Multi-star: four "

@@ -203,11 +203,11 @@ _COST_CLAIMS = (
 
 def _figure_12(quick: bool) -> Lines:
     groups, size = (4, 10) if quick else (5, 20)
-    of: dict[str, Any] = {"arms": HETEROGENEOUS, "agents": groups * size}
+    alike: dict[str, Any] = {"arms": HETEROGENEOUS, "agents": groups * size}
     return {
-        "CDP-MAB": cdp(**of),
-        "HDP-MAB": hdp(parts("ring", *[size] * groups), **of),
-        "DDP-MAB": ddp(GRAPHS["ring"], **of),
+        "CDP-MAB": cdp(**alike),
+        "HDP-MAB": hdp(parts("ring", *[size] * groups), **alike),
+        "DDP-MAB": ddp(GRAPHS["ring"], **alike),
     }
 
 
@@ -270,10 +270,10 @@ EXPERIMENTS = (
                   1 / (1 + within), 1 + within),
                    instance=_INSTANCES, horizon=(*_HORIZONS,), within=(0.1, 0.25))),
         lines={
-            f"instance {of:g}, {name}": {
-                rounds: in_rounds(rounds, of, horizon=horizon) for rounds in _ROUNDS.values()
+            f"instance {instance:g}, {name}": {
+                rounds: in_rounds(rounds, instance, horizon=horizon) for rounds in _ROUNDS.values()
             }
-            for of in _INSTANCES for name, horizon in _HORIZONS.items()
+            for instance in _INSTANCES for name, horizon in _HORIZONS.items()
         },
         axes=Axes("rounds R", "regret"),
         assumed="Neither the instance nor T is printed: three instances, whose smallest gap is "
@@ -319,7 +319,7 @@ EXPERIMENTS = (
               above(("complete", "ring"), "star", metric=cost), "corrected"),
         lines=lambda quick: {
             "CDP-MAB": cdp(),
-            **{name: ddp(of) for name, of in GRAPHS.items() if not quick or name != "random"},
+            **{name: ddp(graph) for name, graph in GRAPHS.items() if not quick or name != "random"},
         },
         repeat=(8, 100),
         assumed=f"{ASSUMED} ε = 1, c2 = 1. Printed: line 9 of Algorithm 3 averages ŷ, the text ȳ.",
@@ -331,7 +331,7 @@ EXPERIMENTS = (
         *_COST_CLAIMS,
         claim("a round costs c2 Σ sd(i, SA_q) + c1 Q", "Theorem 4, proof",
               equal({f"{_SENT}case {name}": cost for name, cost in _COSTS.items()})),
-        lines={f"{_SENT}{name}": hdp(of) for name, of in CASES.items()}
+        lines={f"{_SENT}{name}": hdp(case) for name, case in CASES.items()}
         | {f"{_EDGES}{name}": Computation(by_edges, name) for name in CASES}
         | {_DECENTRAL: Computation(by_links, 100)},
         axes=bars("cost per round"), repeat=(2, 100), metric=cost_of_a_round,

@@ -128,7 +128,7 @@ _LINKS_OF: dict[str, Any] = {
     "ring": lambda m: m * m / 2,
 }
 """d_G Σ d_i / 2 of graphs of M, as Table I has it."""
-_LINKS = {kind: float(of(_TWENTY)) for kind, of in _LINKS_OF.items()}
+_LINKS = {kind: float(links(_TWENTY)) for kind, links in _LINKS_OF.items()}
 
 
 def _free_and_cut(over: Callable[..., Any], links: dict[str, Any]) -> Lines:
@@ -136,8 +136,8 @@ def _free_and_cut(over: Callable[..., Any], links: dict[str, Any]) -> Lines:
     twenty = partial(over, agents=_TWENTY, arms=_TEN)
     cut = {"max_rounds": 3, "gap": 0.05}
     return {
-        **{name: twenty(of) for name, of in links.items()},
-        **{f"{name}, R = 3": twenty(of, **cut) for name, of in links.items()},
+        **{name: twenty(graph) for name, graph in links.items()},
+        **{f"{name}, R = 3": twenty(graph, **cut) for name, graph in links.items()},
         "CDP-MAB, R = 3": cdp(_TWENTY, _TEN, **cut),
     }
 
@@ -219,8 +219,8 @@ def averages(
 def deviation(r: int, *, generator: np.random.Generator) -> float:
     """The deviation of the averages of the noise alone, over sqrt(2r) / (M^1.5 ε S(r))."""
     average, observed, _ = averages(generator, r, 0.0)
-    told = math.sqrt(2 * r) / (_FEW**1.5 * _EPSILON * observed)
-    return float(np.sqrt((average**2).mean()) / told)
+    printed = math.sqrt(2 * r) / (_FEW**1.5 * _EPSILON * observed)
+    return float(np.sqrt((average**2).mean()) / printed)
 
 
 def event(r: int, *, generator: np.random.Generator) -> dict[str, Any]:
@@ -470,7 +470,7 @@ EXPERIMENTS = (
         claim("R rounds: the regret is that of CDP-MAB and O(M max d_G)",
               "Corollary 2, equation 11", about("CDP-MAB, R = 3", _CUT_PARTS),
               wrong=_idle_delays({"four rings, R = 3": 2, "four stars, R = 3": 2})),
-        lines=_free_and_cut(hdp, {name: of for name, (of, _) in _PARTS.items()}),
+        lines=_free_and_cut(hdp, {name: graph for name, (graph, _) in _PARTS.items()}),
         assumed="M = 20 in four components of five, K = 10, T = 10⁵, ε = 1, c1 = 50, c2 = 1; in "
         "three rounds the smallest gap is told to be .05. Of complete components a round costs "
         "c2 (M − Q) + c1 Q, which no constant makes of Corollary 2's c1 Q.",
@@ -497,7 +497,7 @@ EXPERIMENTS = (
                   probability=(0.001, 0.01))),
         ours("the noise of ȳ_k has deviation sqrt(2r) / (M^1.5 ε S(r))",
              # the mean square is unbiased where its root is not
-             matches("deviation", 1.0, widened=1.4, metric=lambda of: of.numbers["value"] ** 2),
+             matches("deviation", 1.0, widened=1.4, metric=lambda one: one.numbers["value"] ** 2),
              wrong=multiplied("without the factor √r", "deviation", lambda r: r**-0.5)),
         lines=along(Computation, {"deviation": deviation, "beyond C(r)": event}, (1, 2, 3, 4, 5)),
         axes=Axes("round r", "deviation over the computed; share beyond C(r)"), repeat=(20, 100),

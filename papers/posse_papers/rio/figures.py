@@ -68,10 +68,10 @@ def _private(quick: bool, n: int, epsilon: float, problem: int = 1, activity: An
     Their last votes fall into the second or the third epoch, which is four times as long, so that
     means need many runs; values of ε lie closer together on Problem 2.
     """
-    of = dp(n, epsilon, problem=problem, activity=activity)
+    run = dp(n, epsilon, problem=problem, activity=activity)
     usual = 5 if quick else 1
     few = 6 if quick and problem == 1 else 10
-    return Runs(of, times=few * usual if n == 64 else usual, variants=_FORMS[problem])
+    return Runs(run, times=few * usual if n == 64 else usual, variants=_FORMS[problem])
 
 
 def _votes(quick: bool, n: int, xi: float, problem: int = 1, activity: Any = None) -> Runs:
@@ -82,11 +82,11 @@ def _votes(quick: bool, n: int, xi: float, problem: int = 1, activity: Any = Non
 
 def _panels(problem: int, quick: bool) -> dict[str, Lines]:
     """Both algorithms on a problem, against N."""
-    of = {
+    runs = {
         _DP: lambda epsilon, n: _private(quick, n, epsilon, problem),
         _CORRUPTED: lambda xi, n: _votes(quick, n, xi, problem),
     }
-    return {name: along(of[name], lines, agents(quick)) for name, lines in _LINES.items()}
+    return {name: along(runs[name], lines, agents(quick)) for name, lines in _LINES.items()}
 
 
 def _with_baselines(problem: int, quick: bool) -> Lines:
@@ -114,16 +114,16 @@ def _conclusions(problem: int) -> tuple[Statement, ...]:
     where = {s: s if problem == 1 else f"C.2 ({s})" for s in ("6.1", "6.2", "6.3, Section C.3")}
     found = []
     for name in _LINES:
-        of = _names(name, name)
+        line = _names(name, name)
         central, alone = (f"{name}: {other}" for other in _BASELINES)
         found += [
             claim(f"{name}: solved much faster if raw rewards are shared", where["6.1"],
-                  above(of, central), by[name]),
-            claim(f"{name}: sample complexity grows with N", where["6.1"], trend(of), by[name]),
+                  above(line, central), by[name]),
+            claim(f"{name}: sample complexity grows with N", where["6.1"], trend(line), by[name]),
             claim(f"{name}: scales better with N than INDEPENDENT", where["6.1"],
-                  slower(of, alone), by[name]),
+                  slower(line, alone), by[name]),
             claim(f"{name}: collaborating is faster than INDEPENDENT", where["6.1"],
-                  above(alone, of), by[name]),
+                  above(alone, line), by[name]),
         ]  # fmt: skip
     return (
         *found,
@@ -142,11 +142,11 @@ _BETAS = {f"β={beta:g}": beta for beta in (0.3, 0.5, 0.8)}
 
 
 def _figure_5(quick: bool) -> Lines:
-    def of(problem: int) -> Lines:
+    def lines(problem: int) -> Lines:
         runs = partial(Runs, variants=_FORMS[problem])
         return along(lambda beta, n: runs(dp(n, 0.5, beta, problem=problem)), _BETAS, agents(quick))
 
-    return panels({name: of(problem) for name, problem in _PROBLEMS.items()})
+    return panels({name: lines(problem) for name, problem in _PROBLEMS.items()})
 
 
 _LAWS: dict[str, Any] = {"uniform": None, "unbalanced": {"kind": "power", "gamma": 0.8}}
@@ -199,9 +199,9 @@ EXPERIMENTS = (
         claim("without losing accuracy", "C.4",
               right(0.05, tuple(f"{name}: unbalanced" for name in (_DP, _CORRUPTED)))),
         lines=lambda quick: {
-            f"{name}: {law}": {n: of(quick, n, level, activity=activity) for n in agents(quick)}
+            f"{name}: {law}": {n: runs(quick, n, level, activity=activity) for n in agents(quick)}
             for law, activity in _LAWS.items()
-            for name, of, level in ((_DP, _private, 0.1), (_CORRUPTED, _votes, 0.05))
+            for name, runs, level in ((_DP, _private, 0.1), (_CORRUPTED, _votes, 0.05))
         },
         assumed=f"{ASSUMED} P(n) ∝ (n + α)^-.8 with α = 0 and n from 1; η = .9.",
     ),

@@ -249,7 +249,9 @@ def in_step(measured: Measured, many: int, shift: int) -> Measured:
         ]
         return msgspec.structs.replace(sample, log={"votes": votes})
 
-    return with_runs(measured, {of: [*map(alike, runs)] for of, runs in measured.runs.items()})
+    return with_runs(
+        measured, {place: [*map(alike, runs)] for place, runs in measured.runs.items()}
+    )
 
 
 def _votes_alike(xi: float, few: int, many: int) -> Iterable[Mutant]:
@@ -309,9 +311,11 @@ def private_bound(epsilon: float, means: Sequence[float] | None = None) -> float
 
     best, *others = sorted(means or _MEANS, reverse=True)
 
-    def least(of: Callable[[float], float], low: float, high: float) -> float:
+    def least(bound: Callable[[float], float], low: float, high: float) -> float:
         return float(
-            minimize_scalar(of, bounds=(low, high), method="bounded", options={"xatol": 1e-9}).fun
+            minimize_scalar(
+                bound, bounds=(low, high), method="bounded", options={"xatol": 1e-9}
+            ).fun
         )
 
     def cost(weight: float, mean: float) -> float:
@@ -422,8 +426,8 @@ EXPERIMENTS = (
         lines={
             "DP-MASE": {e: dp(256, e) for e in (0.025, 0.05, 0.1, 0.25, 0.5, 1.0)},
             **{
-                line: {e: Computation(of, e) for e in (0.025, 0.05, 0.1, 0.25, 0.5, 1.0)}
-                for line, of in {_KL: chance_bound, _TV: private_bound}.items()
+                line: {e: Computation(bound, e) for e in (0.025, 0.05, 0.1, 0.25, 0.5, 1.0)}
+                for line, bound in {_KL: chance_bound, _TV: private_bound}.items()
             },
         },
         axes=Axes("ε", "rounds", "xy"), repeat=(5, 100),
@@ -532,7 +536,7 @@ EXPERIMENTS = (
               over(lambda system: right(DELTA, system), system=_RIGHT),
               wrong=beside("one vote in place of M", _ONE_VOTE)),
         ours("agents err so seldom (.031 is enough for M = 5 of N = 64) that it holds all the same",
-             rate(_RUN, 0.031, of=wrong_agents)),
+             rate(_RUN, 0.031, happened=wrong_agents)),
         lines={
             **along(lambda beta, n: Computation(majority, n, beta, threshold(DELTA, beta)), _BETAS,
                    (64, 256, 1024)),
@@ -550,7 +554,7 @@ EXPERIMENTS = (
         "rio-minimum", "Proposition 5.2", "The failure bound of Corrupted Elimination",
         claim("the failure probability is at most min_α (1 − I_ξ(α+1, M)) δ η_ξ^α",
               "Proposition 5.2", at_most([f"its model, ξ = {xi:g}" for xi in _XIS], minimum)),
-        lines={line: of for xi in _XIS for line, of in (
+        lines={line: run for xi in _XIS for line, run in (
             (f"the bound, ξ = {xi:g}", {a: Computation(bound, xi, a) for a in _ALPHAS}),
             (f"its model, ξ = {xi:g}", {1: Computation(in_its_model, xi)}),
         )},

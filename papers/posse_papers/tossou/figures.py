@@ -142,7 +142,7 @@ EXPERIMENTS = (
         ours("by T = 10⁵ both have begun: they lie below the random player",
              above(_RANDOM, (_PRIVATE, _BOUND))),
         lines=lambda quick: {
-            **{line: of for line, of in _panel(1, 0.1).items() if line != _UCB or not quick},
+            **{line: runs for line, runs in _panel(1, 0.1).items() if line != _UCB or not quick},
             **panels({_FIRST: _panel(1, 1.0, _SHORT if quick else _T)}),
         },
         repeat=(5, 100),

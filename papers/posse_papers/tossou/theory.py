@@ -117,14 +117,14 @@ def wrong_targets(horizon: int, *, variant: Any, generator: np.random.Generator)
         effects = []
         for player, arm in zip(players, choices, strict=True):
             sample = float(generator.random() < _TWO[arm])
-            told = Outcome(slot, sample, sample, choices[0] == choices[1])
-            effects.append(player.handle(Received(COORDINATOR, told), float(slot)))
+            outcome = Outcome(slot, sample, sample, choices[0] == choices[1])
+            effects.append(player.handle(Received(COORDINATOR, outcome), float(slot)))
     return {"value": float(left - right - own), "left": float(left), "own": float(own)}
 
 
-def _alone(measured: Measured, of: Callable[[dict[str, float]], float]) -> Measured:
+def _alone(measured: Measured, read: Callable[[dict[str, float]], float]) -> Measured:
     return with_runs(measured, {
-        point: [msgspec.structs.replace(s, numbers={"value": of(s.numbers)}) for s in runs]
+        point: [msgspec.structs.replace(s, numbers={"value": read(s.numbers)}) for s in runs]
         for point, runs in measured.runs.items()
     })  # fmt: skip
 
@@ -168,7 +168,7 @@ def best_pulls(sample: Sample) -> float:
 
 def fed(epsilon: float) -> Check:
     """The best arm is pulled more than once in all but 5 % of the runs."""
-    return rate("best arm", 0.05, where=epsilon, of=lambda s: (int(best_pulls(s) <= 1), 1))
+    return rate("best arm", 0.05, where=epsilon, happened=lambda s: (int(best_pulls(s) <= 1), 1))
 
 
 _EIGHT, _NINE, _LONG = 8, 9, 300_000
@@ -207,8 +207,8 @@ def last_players_plays(
             falling = np.argsort(-np.array(index.value(slot)), kind="stable")
             plays += falling[: _EIGHT - 1].tolist() == best
         sample = float(generator.random() < 0.98 - _STEP * arm)
-        told = Outcome(slot, sample, sample, False)
-        effects = player.handle(Received(COORDINATOR, told), float(slot))
+        outcome = Outcome(slot, sample, sample, False)
+        effects = player.handle(Received(COORDINATOR, outcome), float(slot))
     return float(plays)
 
 
@@ -274,7 +274,11 @@ def error(counter: str, t: int, *, generator: np.random.Generator) -> float:
 
 
 def tree(
-    trials: int, epsilon: float, of: Literal["tree", "honaker"], *, generator: np.random.Generator
+    trials: int,
+    epsilon: float,
+    counter: Literal["tree", "honaker"],
+    *,
+    generator: np.random.Generator,
 ) -> dict[str, Any]:
     """The sums of x, 0, 0, 0 over a horizon of 4, for x = 1 and x = 0.
 
@@ -284,10 +288,10 @@ def tree(
     """
     noise = own_noise(generator)
     # how much of a node's estimate is its own noisy sum, by level (agent/tree.py)
-    own = (1.0, 1.0, 1.0) if of == "tree" else (1.0, 2 / 3, 4 / 7)
+    own = (1.0, 1.0, 1.0) if counter == "tree" else (1.0, 2 / 3, 4 / 7)
 
     def release(changed: bool) -> bool:
-        sums = _TREES[of](1, epsilon, 4, noise)
+        sums = _TREES[counter](1, epsilon, 4, noise)
         one, two, _, four = (float(sums.insert(0, x)[0]) for x in (float(changed), 0.0, 0.0, 0.0))
         seen = (one, two - (1 - own[1]) * one, four - (1 - own[2]) * two)
         return all(part > weight for part, weight in zip(seen, own, strict=True))
@@ -425,7 +429,7 @@ EXPERIMENTS = (
         "tossou-lemma-4", "Lemma 4", "What starving alone costs in the long run",
         claim("the expected plays are at most those of Lemma 4, for all t", "Lemma 4",
               at_most(_STARVING, lambda line, t: printed_sum(t, 1.0)), "printed"),
-        lines=along(lambda of, t: Computation(of, t, 1.0), _COMPUTED, HORIZONS),
+        lines=along(lambda computed, t: Computation(computed, t, 1.0), _COMPUTED, HORIZONS),
         axes=Axes("horizon T", "plays of suboptimal arms", "xy"), variants=("printed",),
         assumed="M = 1, ε = 1; a lower bound by the printed term, which is 0 at n = 1 where the "
         "noise is not. tossou-starved has the runs.",
@@ -514,7 +518,7 @@ EXPERIMENTS = (
         ours("they are ε-private though all players saw the sample", at_most(_ALL, EPSILON)),
         ours("the choices of one player alone are", at_most(_ONE, EPSILON),
              wrong=_whole(_ONE)),
-        lines={line: Computation(log_ratio, of) for line, of in (_ALL | _ONE).items()},
+        lines={line: Computation(log_ratio, offsets) for line, offsets in (_ALL | _ONE).items()},
         axes=bars("log of the ratio of probabilities"), repeat=(5, 20), limit=EPSILON,
         assumed="UCB-Private-Bound, ε = 4, M = 4, N = 8, agreed offsets. In slot 9, the first "
         "after the sweep, all four pull arm 0 and see one sample of it, 1 or 0; in slot 10 all "

@@ -113,12 +113,12 @@ class SimulatedDisk(Disk):
         self._open.append(made)
         return made
 
-    def waiting(self, process: Process, timeout: float, do: Callable[[], T]) -> T:
+    def waiting(self, process: Process, timeout: float, call: Callable[[], T]) -> T:
         """Do something with a database, which may wait for one that holds it, in virtual time."""
         until = self._schedule.now + timeout
         while True:
             try:
-                return do()
+                return call()
             except sqlite3.OperationalError as error:
                 if "locked" not in str(error) or self._schedule.now >= until:
                     raise
@@ -198,8 +198,8 @@ class SimulatedDatabase:
             for pragma in [statement] if alone else [f"PRAGMA {own}" for own in _PRAGMAS]:
                 self.connection.execute(pragma)
             return ()
-        do = partial(self.connection.execute, statement, values)
-        return self._disk.waiting(self.process, self._timeout, do)
+        call = partial(self.connection.execute, statement, values)
+        return self._disk.waiting(self.process, self._timeout, call)
 
     def executemany(self, statement: str, rows: Any) -> Any:
         """As SQLite does, with the disk's trouble."""
@@ -208,8 +208,8 @@ class SimulatedDatabase:
 
     def executescript(self, script: str) -> Any:
         """As SQLite does; what it makes is there already, but once."""
-        do = partial(self.connection.executescript, script)
-        return self._disk.waiting(self.process, self._timeout, do)
+        call = partial(self.connection.executescript, script)
+        return self._disk.waiting(self.process, self._timeout, call)
 
     def _write(self, statement: str) -> None:
         if not self.process.alive:

@@ -95,10 +95,10 @@ def require(
         ("threads and processes", threads, free_tasks(), RAISE_TASKS),
         ("local ports", 0 if ipc else spawn * (2 if links else 1), free_ports(), MORE_PORTS),
     )
-    for what, needed, allowed, do in needs:
+    for what, needed, allowed, way in needs:
         if 0 <= allowed < needed:
             raise PosseError(
-                f"{agents} agents need {needed:,} {what}, and {allowed:,} are allowed here; {do}, "
+                f"{agents} agents need {needed:,} {what}, and {allowed:,} are allowed here; {way}, "
                 "use fewer agents, or run in memory: --engine memory"
             )
     free = free_memory()
@@ -182,14 +182,14 @@ def _of_user(proc: Path) -> int | None:
     most = resource.getrlimit(resource.RLIMIT_NPROC)[0]
     if most < 0 or os.getuid() == 0:
         return None
-    has = 0
+    used = 0
     for process in proc.glob("[0-9]*"):
         try:
             if owners.is_own(process.stat()):
-                has += len(os.listdir(process / "task"))
+                used += len(os.listdir(process / "task"))
         except OSError:  # it ended
             continue
-    return max(most - has, 0)
+    return max(most - used, 0)
 
 
 def _numbers(path: Path) -> dict[str, int]:

@@ -259,9 +259,9 @@ def attempt(
     finally:
         cluster.close()
     seconds = cluster.schedule.now - START
-    told = [*faults, *settings]
+    all_faults = [*faults, *settings]
     return SimulatedTrial(
-        plan.spec.system, seed, cluster.durable, told, violations, cluster.events, seconds
+        plan.spec.system, seed, cluster.durable, all_faults, violations, cluster.events, seconds
     )
 
 
@@ -496,9 +496,9 @@ def _admissions(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> I
         elif event.what == "refused" and event.source in {*cluster.ranks} - revoked:
             yield Violation("who is listed is let in", str(event))
         elif event.what == "sent" and event.detail not in _OF_JOINING:
-            told = event.target >= FIRST_STRANGER
+            stranger = event.target >= FIRST_STRANGER
             late = event.when > due.get(event.target, math.inf)
-            if told or (event.source == COORDINATOR and (event.target in expelled or late)):
+            if stranger or (event.source == COORDINATOR and (event.target in expelled or late)):
                 yield Violation("who is not listed is told nothing", str(event))
 
 
@@ -539,9 +539,11 @@ def _unsaid(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> Itera
     """A record names whoever said nothing to its end, and nobody who is well."""
     at_fault = {*cluster.mates([*touched(faults)])}
     at_end = ("Report ", "Stopped ")
-    told = {e.source for e in cluster.events if e.what == "came" and e.detail.startswith(at_end)}
+    reported = {
+        e.source for e in cluster.events if e.what == "came" and e.detail.startswith(at_end)
+    }
     for number, record in cluster.records.items():
-        if silent := {*cluster.ranks} - told - record.without - {COORDINATOR}:
+        if silent := {*cluster.ranks} - reported - record.without - {COORDINATOR}:
             yield Violation("a loss is said", f"run {number} does not name {sorted(silent)}")
         if COORDINATOR not in at_fault and (well := {*record.dismissed} - at_fault):
             yield Violation("who is well is not left out", f"run {number}: {sorted(well)}")

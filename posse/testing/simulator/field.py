@@ -95,8 +95,8 @@ def _unwitnessed(cluster: SimulatedCluster) -> Iterator[str]:
         (e.source, e.detail.split()[0]) for e in cluster.events if e.what == "came" and e.detail
     ]
     for rank, key in signers_of(cluster.keys).items():
-        told = {kind for source, kind in came if source == rank}
-        if told >= {"LedgerHead", "Stopped"} and key.hex() not in kept:
+        kinds = {kind for source, kind in came if source == rank}
+        if kinds >= {"LedgerHead", "Stopped"} and key.hex() not in kept:
             yield f"nothing is kept of where the ledger of agent {rank} is"
 
 

@@ -25,14 +25,14 @@ class ByzantineSteps(LoneSteps):
     def __init__(self, series: ManyRuns) -> None:
         super().__init__(series)
         p = self.parameters = series.parameters
-        told = [knowledge for network in series.networks for knowledge in network.knowledge]
-        self.assumed = told[0]["assumed"]
-        self.liars = np.array([row for row, k in enumerate(told) if k.get("contamination")], int)
+        known = [knowledge for network in series.networks for knowledge in network.knowledge]
+        self.assumed = known[0]["assumed"]
+        self.liars = np.array([row for row, k in enumerate(known) if k.get("contamination")], int)
         streams = [series.generator(row, Purpose.CORRUPTION) for row in self.liars.tolist()]
         self.lies = Queues(len(streams), lambda liar, n: streams[liar].random(n))
         self.relays = len(streams) > 0 and p.contamination.form == "relay"
         self.corrupt = [Corruption(p.contamination, stream) for stream in streams]
-        low, high = told[0].get("reward_range") or (-LARGEST_REWARD, LARGEST_REWARD)
+        low, high = known[0].get("reward_range") or (-LARGEST_REWARD, LARGEST_REWARD)
         self.limits = max(low, -LARGEST_REWARD), min(high, LARGEST_REWARD)
         self.samples = ManyTrimmedMeans(series.arms, series.variant, p.winsor, series.rows)
         self.spread = Spread(series)

@@ -22,10 +22,10 @@ class RobustSteps(PrivateSteps):
 
     def __init__(self, series: ManyRuns) -> None:
         super().__init__(series)
-        told = [knowledge for network in series.networks for knowledge in network.knowledge]
-        self.most = most_liars(told[0]["assumed"], series.agents)
+        known = [knowledge for network in series.networks for knowledge in network.knowledge]
+        self.most = most_liars(known[0]["assumed"], series.agents)
         does = self.parameters.contamination
-        rows = [row for row, knowledge in enumerate(told) if knowledge.get("contamination")]
+        rows = [row for row, knowledge in enumerate(known) if knowledge.get("contamination")]
         if rows and does.form == "relay":
             raise Declined
         self.liars = {

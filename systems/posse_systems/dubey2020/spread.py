@@ -82,7 +82,7 @@ class Spread:
         row, origin, hops, by = (np.concatenate(part) for part in zip(*parts, strict=True))
         return row, origin, hops, by
 
-    def others(self, t: int, width: int, of: np.ufunc = np.add) -> FloatArray:
+    def others(self, t: int, width: int, combine: np.ufunc = np.add) -> FloatArray:
         """The sums, or another reduction, over all others that each row knows in slot t, in order.
 
         Of shape (rows, width).
@@ -96,13 +96,13 @@ class Spread:
             terms[0] = total
             # without a check of bounds, which would copy
             self.kept.take(cells, axis=0, out=terms[1 : len(cells) + 1], mode="clip")
-            total = of.reduce(terms[: len(cells) + 1], axis=0)
+            total = combine.reduce(terms[: len(cells) + 1], axis=0)
         return total
 
-    def tell(self, t: int, told: FloatArray) -> None:
-        """Each row sends what is `told`, shape (rows, width), in slot t."""
-        rows = len(told)
+    def tell(self, t: int, messages: FloatArray) -> None:
+        """Each row sends its row of `messages`, shape (rows, width), in slot t."""
+        rows = len(messages)
         if not len(self.kept):
-            self.kept = np.zeros((self.cycle * rows + 1, told.shape[1]))
+            self.kept = np.zeros((self.cycle * rows + 1, messages.shape[1]))
         place = (t - 1) % self.cycle * rows
-        self.kept[place : place + rows] = told
+        self.kept[place : place + rows] = messages

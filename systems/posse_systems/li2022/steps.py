@@ -81,13 +81,13 @@ class EliminationStep(RunStep):
 
     def decide(self, crowd: Crowd, r: int, mean: FloatArray) -> tuple[int, ...]:
         """Let the server decide on all means, or on those of each component's sink."""
-        server, told = crowd.server, crowd.network.knowledge
+        server, knowledge = crowd.server, crowd.network.knowledge
         asked, packed = list(server.asked), bytes(8 * mean.shape[1])
         if isinstance(self.p, CdpParameters):
             server.means = {n: mean[n] for n in asked}
             crowd.say(Means(r, packed), asked)
         else:
-            server.means = {n: mean[list(told[n]["component"])].mean(axis=0) for n in asked}
+            server.means = {n: mean[list(knowledge[n]["component"])].mean(axis=0) for n in asked}
             crowd.say(SinkMeans(r, packed), asked)
         crowd.decided(server.decide())
         active: tuple[int, ...] = server.active

@@ -61,8 +61,8 @@ class TdfsSteps(MediumStep):
     def end(self) -> None:
         for row in range(self.series.rows):
             for arm, n in enumerate(self.groups.pulls[row].tolist()):
-                if n and (told := self.estimate(row, arm, n)):
-                    self.groups.note(row, told)
+                if n and (estimate := self.estimate(row, arm, n)):
+                    self.groups.note(row, estimate)
 
     def estimate(self, row: int, arm: int, n: int) -> Estimate | None:
         """What a row may tell of an arm; nothing, as the sums are not private."""
