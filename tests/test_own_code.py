@@ -13,6 +13,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 import posse
 from posse import api, own_code
@@ -43,12 +45,15 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("text", "fits"),
-    [("a:b", True), ("a.b:c.d", True), ("a", False), (":b", False), ("a:", False), ("", False)],
-)
-def test_a_target_has_a_module_and_a_name(text: str, fits: bool) -> None:
-    assert own_code.is_target(text) == fits
+PART = st.text("ab._1", max_size=5)
+
+
+@given(PART, st.sampled_from(["", ":"]), PART)
+@example("a.b", ":", "c.d")
+@example("", ":", "b")
+@example("a", ":", "")
+def test_a_target_has_a_module_and_a_name(module: str, colon: str, name: str) -> None:
+    assert own_code.is_target(module + colon + name) == bool(module and colon and name)
 
 
 def test_what_is_missing_is_said_without_importing_what_is_there(folder: Path) -> None:
@@ -81,9 +86,11 @@ def test_an_object_is_loaded_with_the_names_inside_it(folder: Path) -> None:
         own_code.load("own_bandits:worst", [str(folder)], "posse.arms")
 
 
-def test_folders_are_relative_to_the_run_files_own(tmp_path: Path) -> None:
-    found = own_code.folders_of(str(tmp_path), [".", "arms", "/opt/shared"])
-    assert found == [str(tmp_path), str(tmp_path / "arms"), "/opt/shared"]
+@given(st.lists(st.sampled_from([".", "arms", "a/b", "/opt/shared", "/"])))
+@example([".", "arms", "/opt/shared"])
+def test_folders_are_relative_to_the_run_files_own(named: list[str]) -> None:
+    found = own_code.folders_of("/base", named)
+    assert found == [str(Path("/base") / name) for name in named]
 
 
 SCRIPT = """

@@ -6,6 +6,8 @@ import re
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 import posse
 from posse.plan import changed, prepare
@@ -16,16 +18,33 @@ SPEC: dict[str, Any] = describe_run(
 )
 
 
-def test_what_is_given_anew_is_changed_and_nothing_else():
-    plan = prepare(SPEC)
-    given = {"seed": 2, "repeat": 3, "agents.count": 9, "engine.kind": "processes"}
-    other = changed(plan, given, {"epsilon": 1})
-    assert (other.spec.seed, other.spec.repeat) == (2, 3)
-    assert (other.spec.agents.count, other.spec.engine.kind) == (9, "processes")
-    assert other.spec.parameters == {"epsilon": 1, "delta": 0.1}
-    assert other.spec.arms == plan.spec.arms
-    assert plan.spec.parameters == {"epsilon": 0.5, "delta": 0.1}
-    assert changed(plan, {}) is plan
+GIVEN = st.fixed_dictionaries(
+    {},
+    optional={
+        "seed": st.integers(0, 99),
+        "repeat": st.integers(1, 9),
+        "agents.count": st.integers(8, 20),
+        "engine.kind": st.sampled_from(["memory", "processes"]),
+    },
+)
+PLAN = prepare(SPEC)
+
+
+@given(GIVEN, st.none() | st.floats(0.1, 9))
+@example({"seed": 2, "repeat": 3, "agents.count": 9, "engine.kind": "processes"}, 1.0)
+@example({}, None)
+def test_what_is_given_anew_is_changed_and_nothing_else(given, epsilon):
+    def told(plan):
+        spec = plan.spec
+        own = (spec.seed, spec.repeat, spec.agents.count, spec.engine.kind)
+        return dict(zip(("seed", "repeat", "agents.count", "engine.kind"), own, strict=True))
+
+    other = changed(PLAN, given, {"epsilon": epsilon} if epsilon else None)
+    assert told(other) == told(PLAN) | given
+    assert other.spec.parameters == {"epsilon": epsilon or 0.5, "delta": 0.1}
+    assert other.spec.arms == PLAN.spec.arms
+    assert PLAN.spec.parameters == {"epsilon": 0.5, "delta": 0.1}
+    assert (other is PLAN) == (not given and epsilon is None)
 
 
 @pytest.mark.parametrize(

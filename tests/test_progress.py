@@ -1,11 +1,14 @@
 """The line that moves: what it counts, what it says of the time left, and where it is shown."""
 
 import io
+import itertools
 import logging
 import sys
 import types
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from rich.console import Console
 
 from posse import api, progress
@@ -89,10 +92,17 @@ def test_who_has_joined_is_said_until_all_have() -> None:
     assert "joined" not in watch.line
 
 
-def test_durations() -> None:
-    assert [duration(s) for s in (0.4, 99, 100, 5999, 7200)] == [
-        "0 s", "99 s", "2 min", "100 min", "2.0 h",
-    ]  # fmt: skip
+@given(st.floats(0, 1e7))
+@example(0.4)
+@example(99.0)
+@example(100.0)
+@example(5_999.0)
+@example(7_200.0)
+def test_a_duration_is_read_in_the_unit_that_suits_it(seconds: float) -> None:
+    number, unit = duration(seconds).split()
+    size, digits = {"s": (1, 0), "min": (60, 0), "h": (3_600, 1)}[unit]
+    assert float(number) == pytest.approx(seconds / size, abs=0.501 * 10**-digits)
+    assert unit == ("s" if seconds < 100 else "min" if seconds < 6_000 else "h")
 
 
 class Patient(Screen):
@@ -151,12 +161,14 @@ def test_where_a_command_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "1 of 2 runs" in sys.stderr.getvalue()
 
 
-def test_where_lines_stay_none_is_said_twice_in_a_row() -> None:
+@given(st.lists(st.sampled_from(["0 of 2", "1 of 2", "2 of 2"])))
+@example(["0 of 2", "0 of 2", "1 of 2", "1 of 2", "0 of 2"])
+def test_where_lines_stay_none_is_said_twice_in_a_row(lines: list[str]) -> None:
     out = io.StringIO()
     plain = shown.PlainLines(Console(file=out, highlight=False))
-    for line in ("0 of 2", "0 of 2", "1 of 2", "1 of 2", "0 of 2"):
+    for line in lines:
         plain.show(line)
-    assert out.getvalue() == "0 of 2\n1 of 2\n0 of 2\n"
+    assert out.getvalue().splitlines() == [line for line, _ in itertools.groupby(lines)]
 
 
 class Terminal(io.StringIO):

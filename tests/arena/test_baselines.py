@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 import posse
 from posse.engines import memory
@@ -24,21 +26,24 @@ def known(pulls: list[float], means: list[float], t: int = 100, **more: Any) -> 
     return Known(np.array(pulls), np.array(means), t, 1000, SharedHorizon(**more), generator)
 
 
-def test_kl_ucb_is_as_far_from_the_mean_as_the_divergence_allows() -> None:
-    p, n = 0.3, 20
-    (q,) = baselines.kl_ucb(known([n], [p], horizon=1000))
-    d = p * math.log(p / q) + (1 - p) * math.log((1 - p) / (1 - q))
-    assert n * d == pytest.approx(math.log(100), rel=1e-6)
+@given(st.floats(0.01, 0.99), st.integers(1, 500), st.integers(2, 10_000))
+@example(0.3, 20, 100)
+def test_kl_ucb_is_as_far_from_the_mean_as_the_divergence_allows(p: float, n: int, t: int) -> None:
+    q, none, all_ = baselines.kl_ucb(known([n] * 3, [p, 0.0, 1.0], t, horizon=1000))
+    d = p * math.log(p / q) + (1 - p) * math.log((1 - p) / (1 - q)) if q < 1 else math.inf
+    assert q > p
+    assert n * d == pytest.approx(math.log(t), rel=1e-3) or 1 - q < 1e-6
     # a mean of 0: -n log(1 - q) = log t; a mean of 1 has no room above it
-    assert baselines.kl_ucb(known([n, n], [0.0, 1.0], horizon=1000)) == pytest.approx(
-        [1 - 100 ** (-1 / n), 1.0], abs=1e-6
-    )
+    assert (none, all_) == pytest.approx((1 - t ** (-1 / n), 1.0), abs=1e-6)
 
 
-def test_moss_by_hand() -> None:
-    # T / (K n) = 1000 / (2 * 10) = 50, and 1000 / (2 * 500) = 1, whose log is 0
-    index = baselines.moss(known([10, 500], [0.3, 0.5], horizon=1000))
-    assert index == pytest.approx([0.3 + math.sqrt(math.log(50) / 10), 0.5])
+@given(st.lists(st.tuples(st.integers(1, 2_000), st.floats(0, 1)), min_size=1, max_size=5))
+@example([(10, 0.3), (500, 0.5)])
+def test_moss_by_hand(arms: list[tuple[int, float]]) -> None:
+    """With a horizon of 1,000; where T / (K n) is at most 1 the index is the mean."""
+    pulls, means = zip(*arms, strict=True)
+    wanted = [mean + math.sqrt(max(0.0, math.log(1000 / (len(arms) * n))) / n) for n, mean in arms]
+    assert baselines.moss(known([*pulls], [*means], horizon=1000)) == pytest.approx(wanted)
 
 
 def test_thompson_draws_from_the_posterior() -> None:

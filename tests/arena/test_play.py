@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from posse.experiments import run_in_memory
 from posse_arena import play
@@ -90,11 +91,24 @@ def test_a_cell_with_a_failed_run_is_left_out():
     assert (done, out[0].entrant, out[0].why) == ([], "cdp-mab", "no reason")
 
 
-@pytest.mark.parametrize("failed", [0, 1])
-def test_failures_count_before_errors_and_errors_before_scores(failed):
-    worse = play._rank([scored(1, True), Failed("x") if failed else scored(0.0)])
-    assert play._rank([scored(9, False)] * 2) < worse
-    assert play._rank([Failed("x")] * 2) > play._rank([Failed("x"), scored(1e9, True)])
+RUNS = st.lists(st.none() | st.tuples(st.floats(0, 99), st.booleans()), min_size=2, max_size=2)
+
+
+@given(RUNS, RUNS)
+@example([(1.0, True), (0.0, False)], [(9.0, False)] * 2)
+@example([(1e9, True), None], [None, None])
+def test_failures_count_before_errors_and_errors_before_scores(one, other):
+    """None: a run that failed; else a score, and whether the answer was wrong."""
+
+    def told(runs):
+        return [Failed("x") if run is None else scored(*run) for run in runs]
+
+    def slow(runs):
+        ended = [run for run in runs if run]
+        wrong = sum(wrong for _, wrong in ended)
+        return runs.count(None), wrong, sum(s for s, _ in ended) / max(len(ended), 1)
+
+    assert (play._rank(told(one)) < play._rank(told(other))) == (slow(one) < slow(other))
 
 
 def test_what_was_not_measured_is_no_score():

@@ -2,24 +2,27 @@
 
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from posse_arena import rewards
 from posse_arena.problems import BASE, CORRUPTED, NETWORKS, PROBLEMS, TASKS, topology
 
 
-def test_instances_are_drawn_by_their_number():
-    problem = PROBLEMS["uniform"]
-    assert (problem.table(4, 1) == problem.table(4, 1)).all()
-    assert (problem.table(4, 1) != problem.table(4, 2)).any()
-
-
-@pytest.mark.parametrize("problem", PROBLEMS.values(), ids=list(PROBLEMS))
-def test_every_problem_has_means_for_each_agent(problem):
-    table = problem.table(6, 3)
-    assert table.shape[0] == 6
-    assert (table >= 0).all()
-    assert (table <= 1).all()
+@settings(max_examples=20)
+@given(st.sampled_from([*PROBLEMS]), st.integers(2, 9), st.integers(0, 99), st.integers(0, 99))
+@example("uniform", 4, 1, 2)
+def test_every_instance_has_means_for_each_agent_and_is_drawn_by_its_number(
+    name, agents, number, other
+):
+    problem = PROBLEMS[name]
+    table = problem.table(agents, number)
+    assert table.shape[0] == agents
+    assert ((table >= 0) & (table <= 1)).all()
     assert bool((table == table[0]).all()) == problem.shared
+    assert (table == problem.table(agents, number)).all()
+    if name == "uniform":
+        assert bool((table == problem.table(agents, other)).all()) == (number == other)
 
 
 def test_agents_that_differ_have_their_offsets_centred():
@@ -55,8 +58,16 @@ def test_who_never_has_an_answer_is_given_up():
         arms.pull(1, 1)
 
 
-def test_corruption_spends_its_budget_on_the_first_rewards():
-    arms = vars(rewards)[rewards.target("corruption", "thousand")](agent=2, agents=4, seed=1)
-    first = arms.pull(0, CORRUPTED + 10)
-    assert first[:CORRUPTED].sum() == 0
-    assert (arms.left, arms.pull(0, 1_000).mean() > 0.8) == (0, True)
+@settings(max_examples=15)
+@given(st.lists(st.integers(0, 2 * CORRUPTED), max_size=4), st.integers(0, 3))
+@example([CORRUPTED + 10, 1_000], 2)
+def test_corruption_spends_its_budget_on_the_first_rewards(pulls, agent):
+    arms = vars(rewards)[rewards.target("corruption", "thousand")](agent=agent, agents=4, seed=1)
+    plain = np.random.default_rng([1, agent])
+    for count in pulls:
+        left = arms.left
+        paid = plain.random(count) < arms.means[0]
+        got = arms.pull(0, count)
+        spent = min(left, int(paid.sum()))
+        assert arms.left == left - spent
+        assert got.tolist() == (paid & (paid.cumsum() > spent)).tolist()

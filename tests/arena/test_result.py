@@ -5,6 +5,8 @@ import json
 import jsonschema
 import msgspec
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from posse.experiments import InputError
 from posse.measure.numbers import capital
@@ -53,10 +55,27 @@ def test_a_result_agrees_with_its_schema_and_is_read_again(whole, tmp_path):
         result.read(tmp_path / "result.json")
 
 
-def test_below_five_runs_there_is_no_interval():
-    few, five = measured("ucb1", [1, 2, 3, 4]).score, measured("ucb1", [1, 2, 3, 4, 5]).score
-    assert (few.low, few.high, few.mean) == (None, None, 2.5)
-    assert five.low < five.mean < five.high
+SCORES = st.lists(st.floats(0.1, 99), min_size=1, max_size=8)
+
+
+@given(SCORES, SCORES)
+@example([1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.0, 5.0])
+@example([1.0, 9.0, 2.0, 8.0, 5.0], [2.0, 8.0, 3.0, 9.0, 6.0])
+@example([1.0] * 5, [2.0] * 5)
+def test_below_five_runs_there_is_no_interval_and_a_lead_within_intervals_is_none(one, other):
+    ours, theirs = measured("ucb1", one), measured("ucb1", other)
+    for scores, told in ((one, ours.score), (other, theirs.score)):
+        assert told.mean == pytest.approx(sum(scores) / len(scores))
+        if len(scores) < 5:
+            assert (told.low, told.high) == (None, None)
+        else:
+            assert told.low <= told.mean * (1 + 1e-12) <= told.high * (1 + 1e-9)
+    assert not (result.dominates(ours, theirs) and result.dominates(theirs, ours))
+    if len(one) >= 5 <= len(other):
+        apart = ours.score.high < theirs.score.low
+        assert apart or not result.dominates(ours, theirs)
+    if set(one) == {1.0} and set(other) == {2.0}:
+        assert result.dominates(ours, theirs)
 
 
 def test_epsilon_of_a_person_is_that_of_all_its_rewards(whole):
@@ -72,12 +91,6 @@ def test_on_the_front_is_who_is_clearly_beaten_in_nothing_that_it_does_not_win_b
     assert on["ucb1"]  # nothing is sent
     assert on["cooperative-ucb"]
     assert not on["robust-private-ucb"]  # cdp-mab has less regret at the same cost
-
-
-def test_a_lead_within_intervals_is_none():
-    one, other = measured("ucb1", [1, 9, 2, 8, 5]), measured("ucb1", [2, 8, 3, 9, 6])
-    assert not result.dominates(one, other)
-    assert result.dominates(measured("ucb1", [1] * 5), measured("ucb1", [2] * 5))
 
 
 def test_each_entrant_is_told_whom_it_may_not_be_compared_with_and_why(whole):

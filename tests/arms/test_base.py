@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from posse.arms.base import PIECE, Arms, RandomMeans, pieces, rescale
@@ -14,26 +15,35 @@ from posse.protocol.arrays import FloatArray
 from tests.support.conversations import examples
 
 
-def test_random_means_are_one_instance_for_all_agents() -> None:
-    means = RandomMeans(count=6, low=0.2, high=0.4)
-    table = means.table(5, np.random.default_rng(1))
-    assert table.shape == (5, 6)
-    assert (table == table[0]).all()
-    assert ((table >= 0.2) & (table < 0.4)).all()
-    assert not (table == means.table(5, np.random.default_rng(2))).all()
-    fixed = RandomMeans(count=6, seed=9)
-    assert (
-        fixed.table(5, np.random.default_rng(1)) == fixed.table(5, np.random.default_rng(2))
-    ).all()
+@given(st.integers(2, 9), st.floats(0, 0.4), st.floats(0.5, 1), st.integers(0, 99))
+@example(6, 0.2, 0.4, 1)
+def test_random_means_are_one_instance_for_all_agents(
+    count: int, low: float, high: float, seed: int
+) -> None:
+    def table(drawn: int, **more: Any) -> FloatArray:
+        means = RandomMeans(count=count, low=low, high=high, **more)
+        return means.table(5, np.random.default_rng(drawn))
+
+    plain = table(seed)
+    assert plain.shape == (5, count)
+    assert (plain == plain[0]).all()
+    assert ((plain >= low) & (plain < high)).all()
+    assert not (plain == table(seed + 1)).all()
+    assert (table(seed, seed=9) == table(seed + 1, seed=9)).all()
 
 
-def test_spread_keeps_the_average_of_the_agents() -> None:
-    plain = RandomMeans(count=8, low=0.3, high=0.7).table(4, np.random.default_rng(3))
-    table = RandomMeans(count=8, low=0.3, high=0.7, spread=0.1).table(4, np.random.default_rng(3))
-    assert np.allclose(table.mean(axis=0), plain[0])
-    assert 0 < np.abs(table - plain).max() <= 0.2
-    with pytest.raises(ArmsError, match="instances of 4 agents none"):
-        RandomMeans(count=20, low=0.0, high=1.0, spread=5.0).table(4, np.random.default_rng(3))
+@given(st.floats(0.001, 0.1), st.integers(0, 99), st.integers(2, 9))
+@example(0.1, 3, 4)
+def test_spread_keeps_the_average_of_the_agents(spread: float, seed: int, agents: int) -> None:
+    def table(**more: Any) -> FloatArray:
+        means = RandomMeans(count=8, low=0.3, high=0.7, **more)
+        return means.table(agents, np.random.default_rng(seed))
+
+    plain, spread_out = table(), table(spread=spread)
+    assert np.allclose(spread_out.mean(axis=0), plain[0])
+    assert 0 < np.abs(spread_out - plain).max() <= 2 * spread
+    with pytest.raises(ArmsError, match=f"instances of {agents} agents none"):
+        RandomMeans(count=20, low=0.0, high=1.0, spread=5.0).table(agents, np.random.default_rng(3))
 
 
 @given(

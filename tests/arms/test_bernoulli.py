@@ -1,6 +1,8 @@
 """Bernoulli arms: their law, one by one and in sums."""
 
 import numpy as np
+from hypothesis import example, given
+from hypothesis import strategies as st
 from scipy import stats
 
 from posse.arms.bernoulli import Bernoulli
@@ -31,9 +33,11 @@ def test_bernoulli_totals_are_binomial() -> None:
     assert within(np.corrcoef(totals.T)[0, 1], 0.0, 1 / np.sqrt(n))
 
 
-def test_totals_drawn_one_by_one_are_those_drawn_together() -> None:
+@given(st.lists(st.integers(1, 10**9), max_size=4), st.integers(0, 99))
+@example([1, 30, 10**9], 1)
+def test_totals_drawn_one_by_one_are_those_drawn_together(orders: list[int], seed: int) -> None:
     means = np.linspace(0.05, 0.95, 12)
-    one_by_one, together = (Bernoulli(means, np.random.default_rng(1)) for _ in range(2))
-    for times in (1, 30, 10**9):
+    one_by_one, together = (Bernoulli(means, np.random.default_rng(seed)) for _ in range(2))
+    for times in orders:
         drawn = together.generator.binomial(times, means)
         assert one_by_one.totals(tuple(range(12)), times).tolist() == drawn.tolist()

@@ -3,10 +3,11 @@
 from typing import Any
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from posse.arms.buffer import RewardBuffer
+from posse.measure.numbers import counted
 from tests.support.paced import Rising
 
 
@@ -94,21 +95,26 @@ def test_the_world_is_not_pulled_ahead() -> None:
     assert ahead.drawn[0] > 3
 
 
-def test_a_peek_is_as_wide_as_the_shortest_arm() -> None:
-    buffer = RewardBuffer(Counting(limit=4), 2)
-    buffer.take((1,), 3)
-    assert buffer.peek((0, 1), 10).shape == (2, 1)
-    assert buffer.take((0,), 10).tolist() == [[0.0, 1.0, 2.0, 3.0]]
-
-
-def test_shortage_counts_what_is_on_the_buffer() -> None:
-    buffer = RewardBuffer(Counting(limit=4), 2)
-    buffer.peek((0,), 3)
-    assert buffer.shortage((0, 1), 4) == ""
-    assert buffer.shortage((0, 1), 5) == "arm 0 has 4 rewards left and 5 are needed"
-    buffer.take((0,), 2)
-    assert buffer.shortage((0,), 3) == "arm 0 has 2 rewards left and 3 are needed"
-    assert RewardBuffer(Counting(), 1).shortage((0,), 10**9) == ""
+@given(OPERATIONS, st.integers(0, 12), st.sampled_from([(0, 1), (0,), (1,)]), st.integers(1, 9))
+@example([("take", (1,), 3)], 4, (0, 1), 10)
+@example([("peek", (0,), 3), ("take", (0,), 2)], 4, (0,), 3)
+def test_where_rewards_end_a_peek_is_as_wide_as_the_shortest_arm_and_the_shortage_is_said(
+    operations: Operations, limit: int, arms: tuple[int, ...], times: int
+) -> None:
+    buffer, left = RewardBuffer(Counting(limit=limit), 2), [limit, limit]
+    for what, of, count in operations:
+        width = min(count, *(left[k] for k in of))
+        if what == "peek":
+            assert buffer.peek(of, count).shape == (len(of), width)
+        else:
+            assert buffer.take(of, count).shape == (len(of), width)
+            for k in of:
+                left[k] -= width
+    short = [k for k in arms if left[k] < times]
+    rewards = counted(left[short[0]], "reward") if short else ""
+    said = f"arm {short[0]} has {rewards} left and {times} are needed" if short else ""
+    assert buffer.shortage(arms, times) == said
+    assert RewardBuffer(Counting(), 2).shortage(arms, 10**9) == ""
 
 
 def test_whenever_an_arm_that_may_be_slow_gave_rewards_that_is_told() -> None:

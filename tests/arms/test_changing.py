@@ -7,6 +7,8 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from scipy import stats
 
 import posse
@@ -42,15 +44,20 @@ def _run(raw: dict[str, Any], **more: Any) -> dict[str, Any]:
     return describe_run("ucb1", 2, raw, parameters={"horizon": 40}, engine="memory", seed=4) | more
 
 
-def test_rewards_that_come_late_cost_each_arm_its_delay_once_and_change_nothing_else() -> None:
+@settings(max_examples=6)
+@given(st.integers(0, 9))
+@example(3)
+def test_rewards_that_come_late_cost_each_arm_its_delay_once_and_change_nothing_else(
+    delay: int,
+) -> None:
     """The rewards of an arm are the same; so is the choice, after `delay` more pulls of each."""
-    runs = {}
-    for delay in (0, 3):
-        runs[delay] = posse.run(_run({**LATE, "means": [1.0, 0.25], "delay": delay})).runs[0]
-    at_once, late = runs[0], runs[3]
+    at_once, late = (
+        posse.run(_run({**LATE, "means": [1.0, 0.25], "delay": slots})).runs[0]
+        for slots in (0, delay)
+    )
     assert at_once.slots == 40
-    assert late.slots == 40 + 2 * 3
-    assert late.pulls == at_once.pulls + 2 * 2 * 3  # agents, arms, slots
+    assert late.slots == 40 + 2 * delay
+    assert late.pulls == at_once.pulls + 2 * 2 * delay  # agents, arms, slots
 
 
 @pytest.mark.slow

@@ -1,10 +1,13 @@
 """Of each person of a log only the first rows are used, in both engines."""
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 import posse
 from posse.arms.csv import CsvArms
@@ -26,31 +29,29 @@ def arms(folder: Path, most: int, text: str = ROWS) -> Any:
     return spec.build(type(at)(**{**vars(at), "persons": Persons("patient", most)}))
 
 
-@pytest.mark.parametrize(
-    ("most", "rewards"),
-    [
-        (1, [[0.1, 0.3], []]),
-        (2, [[0.1, 0.3], [0.2, 0.5]]),
-        (3, [[0.1, 0.3, 0.4], [0.2, 0.5]]),
-        (9, [[0.1, 0.3, 0.4, 0.6], [0.2, 0.5]]),
-    ],
-)
+ROW = st.tuples(st.integers(0, 1), st.sampled_from(["eva", " eva", "adam", "zoe"]))
+OF_ROWS = [(0, "eva"), (1, "eva"), (0, "adam"), (0, " eva"), (1, "adam"), (0, "eva")]
+
+
+@given(st.lists(ROW, max_size=40), st.integers(1, 9))
+@example(OF_ROWS, 1)
+@example(OF_ROWS, 2)
+@example(OF_ROWS, 3)
+@example(OF_ROWS, 9)
 def test_the_first_rows_of_a_person_in_the_file_are_used_whatever_their_arm(
-    most: int, rewards: list[list[float]], tmp_path: Path
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[int, str]], most: int
 ) -> None:
-    made = arms(tmp_path, most)
-    assert made.lengths == [4, 2]
-    assert [made.remaining(arm) for arm in (0, 1)] == [len(of_arm) for of_arm in rewards]
-    assert [made.draw(arm, 9).tolist() for arm in (0, 1)] == rewards
-
-
-def test_no_more_rows_of_a_person_are_used_than_allowed_of_any_log(tmp_path: Path) -> None:
-    generator = np.random.default_rng(3)
-    names = generator.integers(40, size=1_000)
-    rows = [f"{n % 2},0.5,p{name}" for n, name in enumerate(names)]
-    usable = arms(tmp_path, 7, "\n".join(["arm,reward,patient", *rows, ""])).usable
-    used = np.concatenate([names[arm::2][kept] for arm, kept in enumerate(usable)])
-    assert np.bincount(used).tolist() == np.minimum(7, np.bincount(names)).tolist()
+    text = "".join(f"{arm},{n / 100},{name}\n" for n, (arm, name) in enumerate(rows))
+    made = arms(tmp_path_factory.getbasetemp(), most, f"arm,reward,patient\n{text}")
+    wanted: list[list[float]] = [[], []]
+    seen: Counter[str] = Counter()
+    for n, (arm, name) in enumerate(rows):
+        seen[name.strip()] += 1
+        if seen[name.strip()] <= most:
+            wanted[arm].append(n / 100)
+    assert made.lengths == [sum(arm == k for arm, _ in rows) for k in (0, 1)]
+    assert [made.remaining(arm) for arm in (0, 1)] == [len(of_arm) for of_arm in wanted]
+    assert [made.draw(arm, 99).tolist() for arm in (0, 1)] == wanted
 
 
 @pytest.mark.parametrize(

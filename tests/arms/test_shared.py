@@ -1,10 +1,15 @@
 """Arms that all agents share: pulled for the group, whose regret is counted."""
 
+from typing import Any
+
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from posse.arms.buffer import RewardBuffer
 from posse.arms.shared import GroupArms
+from posse.measure.numbers import counted
 from posse.protocol.errors import LocalProtocolError
 from posse.protocol.machine import Pull
 from tests.support.paced import Rising
@@ -15,33 +20,58 @@ def shared(limit: int | None = None, means: list[float] | None = None) -> GroupA
     return GroupArms(RewardBuffer(Rising(limit), 3), 2, 3, table)
 
 
-def test_an_arm_that_is_named_twice_is_pulled_twice() -> None:
-    arms = shared()
-    assert arms.pull(Pull((0, 1, 1), 1)).sums.tolist() == [0, 1, 2]
-    pulled = arms.pull(Pull((1, 0), 2, each=True))
-    assert pulled.sums.tolist() == [3 + 4, 1 + 2]
-    assert pulled.rewards is not None
-    assert pulled.rewards.tolist() == [[3, 4], [1, 2]]
+PULLS = st.lists(st.tuples(st.lists(st.integers(0, 2), min_size=1, max_size=4), st.integers(1, 4)),
+                 max_size=5)  # fmt: skip
 
 
-def test_an_arm_that_is_named_twice_needs_twice_as_many() -> None:
-    arms = shared(limit=5)
-    assert arms.shortage(Pull((0, 1, 1), 2)) == ""
-    said = "arm 1 has 5 rewards left and 6 are needed"
-    assert arms.shortage(Pull((0, 1, 1), 3)) == said
+@given(PULLS, st.integers(0, 30))
+@example([([0, 1, 1], 1), ([1, 0], 2)], 30)
+@example([([0, 1, 1], 2)], 5)
+@example([([0, 1, 1], 3)], 5)
+def test_an_arm_that_is_named_twice_is_pulled_twice_and_needs_twice_as_many(
+    pulls: list[tuple[list[int], int]], limit: int
+) -> None:
+    arms, used = shared(limit=limit), [0, 0, 0]
+    for named, times in pulls:
+        order = Pull(tuple(named), times, each=True)
+        short = [k for k in dict.fromkeys(named) if used[k] + named.count(k) * times > limit]
+        if short:
+            left = counted(limit - used[short[0]], "reward")
+            said = f"arm {short[0]} has {left} left and {named.count(short[0]) * times} are needed"
+            assert arms.shortage(order) == said
+            return
+        assert arms.shortage(order) == ""
+        wanted = []
+        for k in named:
+            wanted.append([k + n for n in range(used[k], used[k] + times)])
+            used[k] += times
+        pulled = arms.pull(order)
+        assert pulled.rewards is not None
+        assert pulled.rewards.tolist() == wanted
+        assert pulled.sums.tolist() == [sum(row) for row in wanted]
 
 
-def test_who_pulled_what_and_the_groups_regret() -> None:
+PLAYED = st.tuples(st.tuples(*[st.integers(-1, 2)] * 2), st.tuples(*[st.floats(0, 1)] * 2))
+
+
+@given(st.lists(PLAYED, max_size=9))
+@example([((1, 0), (1.0, 0.0)), ((1, -1), (1.0, 0.0))])
+def test_who_pulled_what_and_the_groups_regret(slots: list[tuple[Any, Any]]) -> None:
     """Two agents on means 0.9, 0.5, 0.1: the best that both can get in a slot is 1.4."""
-    arms = shared(means=[0.5, 0.9, 0.1])
-    arms.pull(Pull((0, 1), 1))
-    arms.played((1, 0), (1.0, 0.0))
-    arms.pull(Pull((1,), 1))
-    arms.played((1, -1), (1.0, 0.0))
-    assert arms.pulls.tolist() == [[0, 2, 0], [1, 0, 0]]
-    assert arms.slots == 2
+    arms, regret = shared(means=[0.5, 0.9, 0.1]), 0.0
+    counts = np.zeros((2, 3), dtype=int)
+    for played, payoffs in slots:
+        if pulled := tuple(sorted({*played} - {-1})):
+            arms.pull(Pull(pulled, 1))
+        arms.played(played, payoffs)
+        for rank, arm in enumerate(played):
+            if arm >= 0:
+                counts[rank, arm] += 1
+        regret += 1.4 - sum(payoffs)
+    assert arms.pulls.tolist() == counts.tolist()
+    assert arms.slots == len(slots)
     assert arms.regret is not None
-    assert arms.regret.total == np.float64(2 * 1.4 - 2.0)
+    assert arms.regret.total == pytest.approx(regret)
 
 
 def test_the_groups_regret_is_on_the_scale_of_the_means_where_rewards_are_clipped() -> None:

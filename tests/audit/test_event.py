@@ -1,8 +1,7 @@
 """By what two data sets are told apart."""
 
 import numpy as np
-import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from posse.audit.event import NOTHING, Condition, Event, ViewTable, join_tables, learn
@@ -36,32 +35,44 @@ def test_two_numbers_tell_more_than_one():
     assert both > 1.3 > 1.1 > one
 
 
-def test_what_is_alike_is_told_apart_by_nothing():
-    same = table(y=np.ones(N))
+@settings(max_examples=10)
+@given(st.lists(st.floats(-9, 9), min_size=40, max_size=40), st.booleans())
+@example([1.0] * 40, False)
+def test_what_is_alike_is_told_apart_by_nothing(values: list[float], several: bool) -> None:
+    same = table(y=np.array(values), **({"z": np.array(values[::-1])} if several else {}))
     assert learn((same, same)) == (NOTHING, 0.0)
 
 
-def test_a_number_that_is_not_there_is_in_no_event():
-    event = Event(
-        conditions=(Condition(weights={"y": 1.0}, above=False, threshold=0.0),), likelier_on=0
-    )
-    absent = table(z=np.zeros(3))
-    assert not event.holds(absent).any()
-    assert event.holds(table(y=np.array([-1.0, 0.0, 1.0]))).tolist() == [True, True, False]
+NUMBERS = st.integers(-3, 3).map(float)
 
 
-def test_a_weighted_sum_takes_what_stands_for_an_absent_number():
-    condition = Condition(
-        weights={"x": 2.0, "y": 1.0}, above=True, threshold=2.5, missing={"x": 1.0, "y": 1.0}
-    )
-    assert condition.holds(table(x=np.array([1.0, 0.0]))).tolist() == [True, False]
-    assert "2 × x" in condition.says
-
-
-def test_tables_are_joined_by_name():
-    both = join_tables([table(a=np.array([1.0])), table(b=np.array([2.0]))])
-    assert both.names == ("a", "b")
-    assert both.values == pytest.approx(np.array([[1, np.nan], [np.nan, 2]]), nan_ok=True)
+@given(
+    st.dictionaries(st.sampled_from("xyz"), NUMBERS, min_size=1),
+    st.dictionaries(st.sampled_from("xyz"), st.lists(NUMBERS, min_size=3, max_size=3), min_size=1),
+    NUMBERS,
+    st.booleans(),
+    st.booleans(),
+)
+@example({"y": 1.0}, {"z": [0.0] * 3}, 0.0, False, False)
+@example({"x": 2.0, "y": 1.0}, {"x": [1.0, 0.0, 1.0]}, 2.5, True, True)
+def test_a_condition_holds_where_its_sum_says_and_for_none_that_lacks_a_number(
+    weights: dict[str, float], seen: dict[str, list[float]], threshold: float,
+    above: bool, filled: bool,
+) -> None:  # fmt: skip
+    missing = dict.fromkeys(weights, 1.0) if filled else {}
+    condition = Condition(weights=weights, above=above, threshold=threshold, missing=missing)
+    wanted = []
+    for run in range(3):
+        here = missing | {name: column[run] for name, column in seen.items()}
+        if weights.keys() - here.keys():
+            wanted.append(False)
+            continue
+        score = sum(weight * here[name] for name, weight in weights.items())
+        wanted.append(score > threshold if above else score <= threshold)
+    views = table(**{name: np.array(column) for name, column in seen.items()})
+    assert condition.holds(views).tolist() == wanted
+    assert Event(conditions=(condition,), likelier_on=0).holds(views).tolist() == wanted
+    assert (" × " in condition.says) == ([*weights.values()] not in ([1.0], [1.0, -1.0]))
 
 
 tables = st.lists(
@@ -71,6 +82,7 @@ tables = st.lists(
 
 
 @given(tables)
+@example([{"a": [1.0, 1.0]}, {"b": [2.0, 2.0]}])
 def test_joined_tables_have_all_rows_and_each_number_in_its_column(
     seen: list[dict[str, list[float]]],
 ) -> None:

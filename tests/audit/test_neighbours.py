@@ -4,7 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from posse.arms import ArmsContext
 from posse.audit.neighbours import AuditedArms
@@ -32,18 +33,31 @@ def arms_of(world, rank, run=0):
     return world.arms(plan.spec.arms, context)
 
 
-@pytest.mark.parametrize("side", [0, 1])
-def test_one_reward_differs_however_rewards_are_used(side):
-    case = {"levels": (0.5, 0.25), "arm": 0, "place": 2}
-    singly, _ = arms(side, **case)
-    value = (1.0, 0.0)[side]
-    assert [singly.draw(0, 1)[0] for _ in range(4)] == [0.5, 0.5, value, 0.5]
-    summed, _ = arms(side, **case)
-    assert summed.totals((0, 1), 2).tolist() == [1.0, 0.5]
-    assert summed.totals((1, 0), 3).tolist() == [0.75, 1.0 + value]
-    assert summed.totals((0,), 2).tolist() == [1.0]
-    assert arms(side, rank=1, **case)[0].draw(0, 4).tolist() == [0.5] * 4
-    assert arms(side, rank=COORDINATOR, **case)[0].draw(0, 3)[2] == value
+CALLS = st.lists(st.tuples(st.booleans(), st.sampled_from([(0,), (1,), (0, 1), (1, 0)]),
+                           st.integers(1, 4)), max_size=8)  # fmt: skip
+
+
+@given(st.integers(0, 1), st.integers(0, 5), st.integers(0, 1), CALLS)
+@example(0, 2, 0, [(True, (0, 1), 2), (True, (1, 0), 3), (True, (0,), 2)])
+@example(1, 2, 0, [(False, (0,), 1)] * 4)
+def test_one_reward_differs_however_rewards_are_used(side, place, rank, calls):
+    """Arm 0 gives a half and arm 1 a quarter; at `place` arm 0 of agent 0 gives 1 or 0."""
+    made, _ = arms(side, rank=rank, levels=(0.5, 0.25), arm=0, place=place)
+    plain = [[0.5] * 40, [0.25] * 40]
+    if rank == 0:
+        plain[0][place] = (1.0, 0.0)[side]
+    used = [0, 0]
+    for summed, pulled, times in calls:
+        rows = []
+        for arm in pulled if summed else pulled[:1]:
+            rows.append(plain[arm][used[arm] : used[arm] + times])
+            used[arm] += times
+        if summed:
+            assert made.totals(pulled, times).tolist() == [sum(row) for row in rows]
+        else:
+            assert made.draw(pulled[0], times).tolist() == rows[0]
+    everybody, _ = arms(side, rank=COORDINATOR, levels=(0.5, 0.25), arm=0, place=2)
+    assert everybody.draw(0, 3)[2] == (1.0, 0.0)[side]
 
 
 def run_on_level_arms(draw, horizon):

@@ -4,6 +4,8 @@ import re
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 from scipy.stats import binom
 
 from posse.audit.one_run import chance, estimate, found_at_least, needed, power
@@ -11,25 +13,36 @@ from posse.plan import prepare
 from tests.audit.plants import PLANTS, plan_of
 from tests.support.runfile import describe_run
 
-
-def test_right_guesses_are_no_more_than_a_binomial_number():
-    q = 1 / (1 + np.exp(-1.0))
-    assert chance(100, 50, 40, 1.0) == pytest.approx(binom.sf(39, 50, q))
-    assert chance(100, 50, 0, 1.0) == 1.0
-    # with a δ as in the paper's Appendix D
-    sums = np.cumsum(binom.pmf(np.arange(39, -1, -1), 50, q))
-    most = (sums / np.arange(1, 41)).max()
-    assert chance(100, 50, 40, 1.0, 1e-3) == pytest.approx(
-        binom.sf(39, 50, q) + 2 * 100 * 1e-3 * most
-    )
+GUESSES = st.integers(0, 60).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n)))
 
 
-def test_the_bound_is_the_largest_epsilon_that_is_too_small():
-    found = found_at_least(2_000, 1_000, 800, error=1e-4)
-    assert chance(2_000, 1_000, 800, found) == pytest.approx(1e-4, rel=1e-3)
-    assert 1.0 < found < np.log(800 / 200)
-    assert found_at_least(2_000, 1_000, 500, error=1e-4) == 0
-    assert found_at_least(2_000, 1_000, 800, 1e-3, 1e-4) < found
+@given(GUESSES, st.floats(0, 5), st.just(0.0) | st.floats(1e-6, 0.1))
+@example((50, 40), 1.0, 0.0)
+@example((50, 40), 1.0, 1e-3)
+@example((50, 0), 1.0, 0.0)
+def test_right_guesses_are_no_more_than_a_binomial_number(
+    counts: tuple[int, int], epsilon: float, delta: float
+) -> None:
+    (guesses, right), q = counts, 1 / (1 + np.exp(-epsilon))
+    # the second term is of a δ, as in the paper's Appendix D
+    sums = np.cumsum(binom.pmf(np.arange(right - 1, -1, -1), guesses, q))
+    most = max(sums / np.arange(1, right + 1), default=0.0)
+    wanted = min(1.0, binom.sf(right - 1, guesses, q) + 2 * 100 * delta * most)
+    assert chance(100, guesses, right, epsilon, delta) == pytest.approx(wanted, abs=1e-12)
+
+
+@given(st.integers(1, 1_000).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n))))
+@example((1_000, 800))
+@example((1_000, 500))
+def test_the_bound_is_the_largest_epsilon_that_is_too_small(counts: tuple[int, int]) -> None:
+    guesses, right = counts
+    found = found_at_least(2_000, guesses, right, error=1e-4)
+    if found:
+        assert chance(2_000, guesses, right, found) == pytest.approx(1e-4, rel=1e-2)
+        assert found < np.log(right / max(guesses - right, 1e-9))
+    else:
+        assert chance(2_000, guesses, right, 0.0) > 1e-4 or right == 0
+    assert found_at_least(2_000, guesses, right, 1e-3, 1e-4) <= found
 
 
 def test_power_is_that_of_guesses_at_twice_the_epsilon():

@@ -3,10 +3,13 @@
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from posse.audit.neighbours import AuditedArms
 from posse.audit.view import Adversary, EnoughSeen
@@ -102,25 +105,27 @@ def test_whether_players_saw_equal_samples_is_not_in_the_places_of_what_follows(
     assert places([0.0, 1.0, 0.0])["place of agent 0's first `Choice`"] == 2
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("yes", "no."),
-        (b"1234", b"1235"),
-        (b"12345678a", b"12345678b"),
-        (None, False),
-        ([""], ["a"]),
-    ],
+PREPARED = prepare(COOPERATION)
+FIELDS: st.SearchStrategy[Any] = (
+    st.none() | st.booleans() | st.text(max_size=9) | st.binary(max_size=9)
 )
+FIELDS |= st.lists(st.text(max_size=2) | st.floats(-9, 9), max_size=3)
+
+
+@given(FIELDS, FIELDS)
+@example("yes", "no.")
+@example(b"1234", b"1235")
+@example(b"12345678a", b"12345678b")
+@example(None, False)
+@example([""], ["a"])
 def test_whatever_a_field_has_is_in_the_numbers(one, other):
     def numbers(value):
-        watch = Adversary(prepare(COOPERATION), "messages", 0)
+        watch = Adversary(PREPARED, "messages", 0)
         payload = msgspec.msgpack.encode(["Bundle", value, b""])
         watch(0, 1, HEADER.pack(b"po", 1, 0, 0, 0, 0, 0.0, 0) + payload)
         return {name: n for name, n in watch.collect({}).items() if not name.startswith("size")}
 
-    assert numbers(one) == numbers(one)
-    assert numbers(one) != numbers(other)
+    assert (numbers(one) == numbers(other)) == (repr(one) == repr(other))
 
 
 @examples(Path(__file__).with_name("view.txt"), globals())

@@ -1,8 +1,11 @@
 """Orders that are carried out at once, by the clocks `slots` and `wall`."""
 
+import itertools
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from posse.clocks.immediate import SAY_EVERY, ImmediatePace, SlotPace, WallPace
 from posse.protocol.control import SlotReached
@@ -41,16 +44,18 @@ BOTH = pytest.mark.parametrize("kind", ["slots", "wall"])
 
 
 @BOTH
-def test_a_pull_is_one_step_and_one_event(kind: str) -> None:
-    run = Run(script(Pull((0, 1), 3), Finish("done")))
+@given(st.sampled_from([(0,), (1,), (0, 1), (1, 0)]), st.integers(1, 50))
+@example((0, 1), 3)
+def test_a_pull_is_one_step_and_one_event(kind: str, arms: tuple[int, ...], times: int) -> None:
+    run = Run(script(Pull(arms, times), Finish("done")))
     paced = pace(kind, run)
     paced.start()
     paced.step()
     (_, (event, now)) = run.told
     assert isinstance(event, Pulled)
-    assert event.sums.tolist() == [0 + 1 + 2, 1 + 2 + 3]
-    assert now == (6.0 if kind == "slots" else 0.0)
-    assert run.account.pulls.tolist() == [3, 3]
+    assert event.sums.tolist() == [sum(range(arm, arm + times)) for arm in arms]
+    assert now == (len(arms) * times if kind == "slots" else 0.0)
+    assert run.account.pulls.tolist() == [times * (arm in arms) for arm in (0, 1)]
     assert not paced.order
     assert not paced.under_way
     paced.message(NEWS, 0.0)
@@ -58,17 +63,18 @@ def test_a_pull_is_one_step_and_one_event(kind: str) -> None:
 
 
 @BOTH
-def test_an_explorer_observes_up_to_where_it_acts(kind: str) -> None:
-    run = Run(script(Explore((0, 1)), None, Finish("done")), acts_at=100)
+@given(st.integers(1, 300))
+@example(100)
+def test_an_explorer_observes_up_to_where_it_acts(kind: str, at: int) -> None:
+    run = Run(script(Explore((0, 1)), *[None] * 9), acts_at=at)
     paced = pace(kind, run)
     paced.start()
-    while paced.order:
+    while run.account.activations < at:
         paced.step()
-    events = [event for event, _ in run.told[1:]]
-    assert [e.rewards.shape[1] for e in events if isinstance(e, Observed)] == [64, 36]
-    assert run.account.activations == 100
+    seen = [event.rewards.shape[1] for event, _ in run.told[1:] if isinstance(event, Observed)]
+    assert seen == [64] * (at // 64) + [at % 64] * (at % 64 > 0)
     if kind == "slots":
-        assert paced.now == 200.0  # of either arm
+        assert paced.now == 2 * at  # of either arm
 
 
 @BOTH
@@ -118,27 +124,36 @@ def test_nothing_happens_after_the_end(kind: str) -> None:
     assert run.account.activations == 0
 
 
-def test_a_pull_is_a_slot_and_every_so_many_a_sign_of_life_is_given() -> None:
+@given(st.integers(0, 3 * SAY_EVERY))
+@example(2 * SAY_EVERY + 3)
+def test_a_pull_is_a_slot_and_a_sign_of_life_is_given_now_and_then(steps: int) -> None:
     run = Run(lambda event: Pull((0,), 1))
     paced = SlotPace(run, buffer())
     paced.start()
-    for _ in range(2 * SAY_EVERY + 3):
+    for _ in range(steps):
         paced.step()
-    assert paced.now == 2 * SAY_EVERY + 3
-    assert run.said == [SlotReached()] * 2
+    assert paced.now == steps
+    assert run.said == [SlotReached()] * (steps // SAY_EVERY)
 
 
-def test_seconds_are_the_clocks_that_was_handed_in() -> None:
+@given(st.lists(st.integers(0, 80), max_size=12))
+@example([15, 34, 1, 40, 15])
+def test_seconds_are_the_clocks_that_was_handed_in(tenths: list[int]) -> None:
+    """It says so after five seconds, and again five seconds after it said so."""
     clock = Clock()
     run = Run(lambda event: Pull((0,), 1))
     paced = WallPace(run, buffer(), clock, says=True)
     paced.start()
-    for seconds in (101.5, 104.9, 105.0, 109.0, 110.5):
-        clock.seconds = seconds
+    times, said, last = [], 0, 0
+    for time in itertools.accumulate(tenths):
+        clock.seconds = 100.0 + time / 10
         paced.step()
-    assert [now for _, now in run.told[1:]] == pytest.approx([1.5, 4.9, 5.0, 9.0, 10.5])
-    assert len(run.said) == 2  # at 5.0 s, and at 10.5 s: not before 5 s later
+        times.append(time / 10)
+        if time - last >= 50:
+            said, last = said + 1, time
+    assert [now for _, now in run.told[1:]] == pytest.approx(times)
+    assert len(run.said) == said
     quiet = WallPace(run, buffer(), clock, says=False)
     clock.seconds = 1e6
     quiet.message(NEWS, 0.0)
-    assert len(run.said) == 2
+    assert len(run.said) == said

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from posse.arms.shared import GroupArms
@@ -12,12 +12,18 @@ from posse.protocol.machine import Pull
 from tests.support.paced import buffer
 
 
-def test_slots_are_those_of_the_agent_that_is_furthest_on() -> None:
+@given(st.lists(st.floats(0, 1e9)), st.integers(0, 2**62), st.integers(0, 2**50))
+@example([50.0, 100.0, 70.0], 5_000_000_000, 2_500_000_000)
+def test_slots_are_those_of_who_is_furthest_on_and_the_wall_counts_from_the_beginning(
+    reached: list[float], began: int, nanoseconds: int
+) -> None:
     clock = SlotClock()
     assert clock.now == 0.0
-    for now in (50.0, 100.0, 70.0):
+    for now in reached:
         clock.note_progress(now)
-    assert clock.now == 100.0
+    assert clock.now == max(reached, default=0.0)
+    read = iter([began, began + nanoseconds])
+    assert WallClock(lambda: next(read)).now == pytest.approx(nanoseconds / 1e9)
 
 
 def test_shared_arms_have_the_slots_that_were_played() -> None:
@@ -28,11 +34,6 @@ def test_shared_arms_have_the_slots_that_were_played() -> None:
     arms.pull(Pull((0, 1), 1))
     arms.played((0, 1), (1.0, 1.0))
     assert clock.now == 1.0
-
-
-def test_the_wall_counts_seconds_since_the_run_began() -> None:
-    nanoseconds = iter([5_000_000_000, 7_500_000_000])
-    assert WallClock(lambda: next(nanoseconds)).now == 2.5
 
 
 @given(st.lists(st.lists(st.floats(0.001, 10), min_size=1, max_size=8), min_size=1, max_size=6))
@@ -59,19 +60,26 @@ def test_agents_act_in_the_order_of_their_times(gaps: list[list[float]]) -> None
     assert acted == sorted(times)
 
 
-@pytest.mark.parametrize("due", [math.nan, 0.5])
-def test_a_time_that_has_passed_is_not_taken(due: float) -> None:
+@given(st.lists(st.none() | st.floats(0, 9) | st.just(math.nan), max_size=12))
+@example([1.0, None, math.nan, 0.5])
+@example([1.0, 0.1])
+def test_an_answer_is_taken_that_was_asked_for_and_is_of_no_time_that_has_passed(
+    answers: list[float | None],
+) -> None:
+    """None: the agent has its turn, and is asked again."""
     conductor = Conductor(1)
-    conductor.take_due(0, 1.0)
-    conductor.next()
-    conductor.expect_due(0)
-    assert not conductor.take_due(0, due)
-    assert conductor.waiting() == [0]
-
-
-def test_an_answer_that_was_not_asked_for_is_not_taken() -> None:
-    conductor = Conductor(1)
-    assert conductor.take_due(0, 1.0)
-    assert not conductor.take_due(0, 0.1)
-    assert conductor.next() == 0
-    assert conductor.now == 1.0
+    asked, now, due = True, 0.0, math.inf
+    for answer in answers:
+        if answer is None:
+            turn = conductor.next()
+            assert turn == (None if asked or due == math.inf else 0)
+            if turn == 0:
+                now, asked = due, True
+                conductor.expect_due(0)
+            continue
+        taken = asked and answer >= now
+        assert conductor.take_due(0, answer) == taken
+        if taken:
+            asked, due = False, answer
+        assert conductor.waiting() == [0] * asked
+        assert conductor.now == now

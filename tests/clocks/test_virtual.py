@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from posse.clocks.virtual import Activity, VirtualPace
@@ -31,15 +31,19 @@ def due(run: Run) -> float:
     return message.time
 
 
-def test_a_pull_is_told_when_its_last_activation_is_due() -> None:
-    run = Run(script(Pull((0, 1), 3), Finish("done")))
-    paced = pace(run)
+@given(st.integers(0, 99), st.sampled_from([(0,), (1,), (0, 1), (1, 0)]), st.integers(1, 40))
+@example(1, (0, 1), 3)
+def test_a_pull_is_told_when_its_last_activation_is_due(
+    seed: int, arms: tuple[int, ...], times: int
+) -> None:
+    run = Run(script(Pull(arms, times), Finish("done")))
+    paced = pace(run, seed=seed)
     when = due(run)
     paced.advance(when)
     event, now = run.told[-1]
     assert isinstance(event, Pulled)
-    assert (now, event.sums.tolist()) == (when, [3, 6])
-    assert run.account.pulls.tolist() == [3, 3]
+    assert (now, event.sums.tolist()) == (when, [sum(range(k, k + times)) for k in arms])
+    assert run.account.pulls.tolist() == [times * (arm in arms) for arm in (0, 1)]
     assert due(run) == math.inf
     assert not paced.under_way
 
@@ -55,19 +59,26 @@ def test_an_explorer_is_due_when_it_will_act() -> None:
     assert paced.now == pytest.approx(1400, abs=5 * 2 * math.sqrt(700))
 
 
-def test_a_message_cuts_what_was_planned_and_nothing_is_lost() -> None:
-    run = Run(script(Explore((0, 1)), None, None), acts_at=1_000)
-    paced = pace(run)
+@settings(max_examples=15)
+@given(st.integers(0, 99), st.integers(1, 300), st.lists(st.floats(0, 1), max_size=5))
+@example(1, 1_000, [0.5])
+def test_a_message_cuts_what_was_planned_and_nothing_is_lost(
+    seed: int, acts_at: int, cuts: list[float]
+) -> None:
+    run = Run(script(Explore((0, 1)), *[None] * 20), acts_at=acts_at)
+    paced = pace(run, seed=seed)
     when = due(run)
-    paced.message(NEWS, when / 2)
-    before = run.account.activations
-    assert run.kinds == ["Started", "Observed", "Received"]
-    assert 400 < before < 600
-    assert due(run) == when  # what it goes on with is the same plan
+    for cut in sorted(cuts):
+        paced.message(NEWS, cut * when)
+        if cut < 1:
+            assert due(run) == when  # what it goes on with is the same plan
+        assert run.kinds[-1] == "Received"
     paced.advance(when)
-    assert run.account.activations == 1_000
+    assert run.account.activations == acts_at
     observed = [event.rewards for event, _ in run.told if isinstance(event, Observed)]
-    assert np.hstack(observed)[0].tolist() == list(range(1_000))
+    assert np.hstack(observed)[0].tolist() == list(range(acts_at))
+    if (seed, acts_at, cuts) == (1, 1_000, [0.5]):
+        assert 400 < observed[0].shape[1] < 600
 
 
 @given(st.floats(-1e6, -1e-3) | st.floats(1.001, 1e6))
@@ -94,22 +105,23 @@ def test_a_pull_that_was_begun_is_not_replaced() -> None:
         paced.message(NEWS, due(run) * 0.9)
 
 
-def test_what_was_done_until_the_end_is_counted_and_told_to_nobody() -> None:
-    run = Run(script(Explore((0, 1))), acts_at=1_000)
-    paced = pace(run)
-    paced.stop(due(run) / 4)
-    assert 150 < run.account.activations < 350
-    assert run.kinds == ["Started"]
-    assert not paced.under_way
-
-
-def test_time_does_not_go_back_at_the_end() -> None:
+@given(st.integers(0, 99), st.floats(0, 0.9), st.floats(0, 0.9))
+@example(1, 0.5, 0.0)
+@example(1, 0.0, 0.25)
+def test_what_was_done_until_the_end_is_counted_and_told_to_nobody_and_time_does_not_go_back(
+    seed: int, heard: float, ends: float
+) -> None:
     run = Run(script(Explore((0, 1)), None), acts_at=1_000)
-    paced = pace(run)
-    paced.message(NEWS, due(run) / 2)
-    done = run.account.activations
-    paced.stop(0.0)
-    assert run.account.activations == done
+    paced = pace(run, seed=seed)
+    when = due(run)
+    paced.message(NEWS, heard * when)
+    done, kinds = run.account.activations, list(run.kinds)
+    paced.stop(ends * when)
+    # 1,000 activations are spread evenly: within five standard deviations
+    assert abs(run.account.activations - 1_000 * max(heard, ends)) < 5 * math.sqrt(250)
+    assert ends > heard or run.account.activations == done
+    assert run.kinds == kinds
+    assert not paced.under_way
 
 
 @pytest.mark.parametrize("order", [Pull((0, 1), 6), Explore((0, 1))])

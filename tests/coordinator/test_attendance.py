@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from posse.coordinator.assembly import no_report
@@ -146,24 +146,48 @@ def test_rows_of_a_reports_log_have_their_tables_columns() -> None:
         form.check(1, report(log={"eliminations": [[math.nan, 1]]}))
 
 
-def test_words_are_lacking_until_each_agent_that_is_present_said_its_last() -> None:
+@given(st.lists(st.tuples(st.booleans(), st.integers(0, 2)), max_size=9))
+@example([(True, 0), (False, 0), (False, 1), (True, 2)])
+def test_words_are_lacking_until_each_agent_that_is_present_said_its_last(
+    events: list[tuple[bool, int]],
+) -> None:
+    """An agent says its last word or is lost, or both: its word may come before its loss."""
     attendance = ending(3, None)
     attendance.decide(Finish("identified", 0))
-    attendance.take_last_word(0, control.Stopped())
-    assert attendance.lacks_last_word
-    attendance.dismissed[0] = "lost"  # one agent counts twice: its word came before its loss
-    attendance.dismissed[1] = "lost"
-    assert attendance.lacks_last_word
-    attendance.take_last_word(2, control.Stopped())
-    assert not attendance.lacks_last_word
+    said: set[int] = set()
+    lost: set[int] = set()
+    for speaks, rank in events:
+        if not speaks:
+            lost.add(rank)
+            attendance.dismissed[rank] = "lost"
+        elif rank in said:
+            with pytest.raises(RemoteProtocolError, match="out-of-turn"):
+                attendance.take_last_word(rank, control.Stopped())
+        else:
+            said.add(rank)
+            attendance.take_last_word(rank, control.Stopped())
+        assert attendance.without_last_word() == sorted({0, 1, 2} - said - lost)
+        assert attendance.lacks_last_word == bool({0, 1, 2} - said - lost)
 
 
-def test_expected_rounds_are_those_of_each_agent_until_it_finished() -> None:
-    """Agents of rates 1/2, 1/4, 1/4; the first is done at 8, and it is 20."""
-    attendance = Attendance(np.array([0.5, 0.25, 0.25]), None, lambda: 0)
-    assert attendance.expected_rounds(8.0) == 8.0
-    attendance.finish(0, None, "", 8.0)
-    assert attendance.expected_rounds(20.0) == pytest.approx(0.5 * 8 + 0.25 * 20 + 0.25 * 20)
+@given(st.lists(st.tuples(st.floats(0.01, 1), st.none() | st.floats(0, 50)), max_size=6))
+@example([(0.5, 8.0), (0.25, None), (0.25, None)])
+def test_expected_rounds_are_those_of_each_agent_until_it_finished(
+    agents: list[tuple[float, float | None]],
+) -> None:
+    total = sum(rate for rate, _ in agents) or 1.0
+    rates = [rate / total for rate, _ in agents]
+    attendance = Attendance(np.array(rates), None, lambda: 0)
+    for rank, (_, done) in enumerate(agents):
+        if done is not None:
+            attendance.finish(rank, None, "", done)
+            attendance.finish(rank, None, "", done + 1)  # once is enough
+    wanted = [
+        rate * (50.0 if at is None else at) for rate, (_, at) in zip(rates, agents, strict=True)
+    ]
+    assert attendance.expected_rounds(50.0) == pytest.approx(
+        sum(wanted) if agents else 50.0, abs=1e-9
+    )
 
 
 @given(st.lists(st.none() | st.integers(0, 3), max_size=9))

@@ -1,5 +1,8 @@
 """What is handed to whoever starts agents: each agent's own secrets, and no other's."""
 
+from hypothesis import example, given
+from hypothesis import strategies as st
+
 from posse.coordinator.crew import Crew
 from posse.engines.processes import ProcessEngine
 from posse.security import keys
@@ -8,20 +11,22 @@ from tests.support.runs import spec
 RING = {"kind": "ring"}
 
 
-def test_a_part_has_the_secrets_of_its_own_agents_alone() -> None:
-    _, pairs = keys.make_ephemeral_keys(3)
+PAIRS = keys.make_ephemeral_keys(5)[1]
+
+
+@given(st.lists(st.integers(0, 4), unique=True))
+@example([1])
+def test_a_part_has_the_secrets_of_its_own_agents_alone(ranks: list[int]) -> None:
     crew = Crew(
-        agents={rank: ("tcp://192.0.2.1:7000", pair) for rank, pair in enumerate(pairs)},
+        agents={rank: ("tcp://192.0.2.1:7000", pair) for rank, pair in enumerate(PAIRS)},
         token="",
         system="private-ucb",
         folders=[],
         inbox="",
     )
-    part = crew.select([1])
-    assert list(part.agents) == [1]
-    assert part.agents[1][1] is pairs[1]
-    for pair in pairs:
-        assert pair.secret not in repr(crew)
+    part = crew.select(ranks)
+    assert {rank: pair for rank, (_, pair) in part.agents.items()} == {n: PAIRS[n] for n in ranks}
+    assert not any(pair.secret in repr(one) for pair in PAIRS for one in (crew, part))
 
 
 def test_no_process_shows_a_secret_in_its_arguments_or_its_environment() -> None:

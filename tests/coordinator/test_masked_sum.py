@@ -83,8 +83,11 @@ def test_the_sums_are_exactly_those_of_the_members_that_are_left(seed: int) -> N
     assert means.tolist() == [1000.0 + n for n in users]
 
 
-def test_one_more_breaks_the_group() -> None:
-    one = Round({6: 2, 1: 5, 0: 9}, 1)
+@settings(max_examples=20)
+@given(st.integers(0))
+def test_one_more_breaks_the_group(seed: int) -> None:
+    chance = random.Random(seed)
+    one = Round({n: chance.randrange(len(GROUP)) for n in chance.sample(GROUP, 3)}, seed)
     one.play()
     assert (one.group.broken, one.group.sums) == (True, None)
 

@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from posse.coordinator.patience import Patience
@@ -19,12 +19,21 @@ def waiting(now: float = 100.0, here: int = 4) -> Patience:
     return patience
 
 
-def test_links_of_an_agent_that_is_gone_are_down_no_longer() -> None:
+PAIRS = st.tuples(st.integers(0, 4), st.integers(0, 4)).filter(lambda pair: pair[0] != pair[1])
+
+
+@given(st.lists(PAIRS, max_size=8), st.sets(st.integers(0, 4)))
+@example([(0, 1), (2, 1), (0, 2)], {1})
+def test_links_of_an_agent_that_is_gone_are_down_no_longer(
+    lost: list[tuple[int, int]], gone: set[int]
+) -> None:
     patience = waiting()
-    for by, about in ((0, 1), (2, 1), (0, 2)):
-        assert patience.outages.lost(by, about)
-    patience.forget(1, 100.0)
-    assert patience.outages.beside([]) == [frozenset({0, 2})]
+    for by, about in lost:
+        patience.outages.lost(by, about)
+    for rank in gone:
+        patience.forget(rank, 100.0)
+    down = {frozenset(pair) for pair in lost if not gone & {*pair}}
+    assert set(patience.outages.beside([])) == down
 
 
 def test_who_is_away_is_waited_for_and_explains_the_silence() -> None:

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from posse.coordinator.roster import Member, NotAdmitted, Peer, Roster
 from posse.protocol import control
@@ -33,14 +35,20 @@ class Door:
         return self.roster.admit(asked, peer, now=float(self.last), wall=wall)
 
 
-def test_a_rank_is_bound_to_its_key() -> None:
+@given(st.integers(-1, 1), st.sampled_from(["k", "l", COORDINATOR_KEY, "stranger", ""]))
+@example(-1, "l")
+@example(1, "k")
+def test_a_rank_is_bound_to_its_key(rank: int, key: str) -> None:
     door = Door(2, "k", "l")
-    assert door.knock(join(incarnation=b"a"), "l")[0].rank == 1
-    with pytest.raises(NotAdmitted, match=r"the key of agent 0 cannot join as agent 1; use"):
-        door.knock(join(rank=1, incarnation=b"b"), "k")
-    for other in (COORDINATOR_KEY, "stranger", ""):
+    if key not in ("k", "l"):
         with pytest.raises(NotAdmitted, match="its key is not an agent's"):
-            door.knock(join(incarnation=b"b"), other)
+            door.knock(join(rank, b"b"), key)
+    elif rank in (-1, own := "kl".index(key)):
+        assert door.knock(join(rank, b"a"), key)[0].rank == own
+    else:
+        said = rf"the key of agent {own} cannot join as agent {rank}; use"
+        with pytest.raises(NotAdmitted, match=said):
+            door.knock(join(rank, b"b"), key)
     assert door.roster.missing() == [0, 1]
 
 

@@ -11,6 +11,8 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from posse.gates import files
 
@@ -103,11 +105,20 @@ def test_no_free_descriptor_is_waited_for(tmp_path: Path, monkeypatch: pytest.Mo
     assert (tmp_path / "result.json").read_text() == "there"
 
 
-def test_a_file_is_read_whole_if_it_is_no_larger_than_allowed(tmp_path: Path) -> None:
-    (tmp_path / "file").write_bytes(b"12345")
-    assert files.read(tmp_path / "file", 5) == b"12345"
-    with pytest.raises(OSError, match="it has 5 bytes, and at most 4 are read"):
-        files.read(tmp_path / "file", 4)
+@given(st.binary(max_size=40), st.integers(0, 40))
+@example(b"12345", 5)
+@example(b"12345", 4)
+def test_a_file_is_read_whole_if_it_is_no_larger_than_allowed(
+    tmp_path_factory: pytest.TempPathFactory, content: bytes, most: int
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "read"
+    path.write_bytes(content)
+    if len(content) <= most:
+        assert files.read(path, most) == content
+    else:
+        said = f"it has {len(content)} bytes, and at most {most} are read"
+        with pytest.raises(OSError, match=said):
+            files.read(path, most)
 
 
 def test_a_pipe_a_device_and_a_folder_are_not_opened(tmp_path: Path) -> None:

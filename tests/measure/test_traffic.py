@@ -4,7 +4,7 @@ import math
 from collections import Counter
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from posse.measure.traffic import Meter, bucket, quantile
@@ -82,14 +82,16 @@ def test_what_is_handed_over_is_counted_as_its_frames_would_be() -> None:
     assert handed.links() == framed.links()
 
 
-def test_a_frame_for_several_is_counted_on_each_of_their_links() -> None:
+@given(st.lists(st.tuples(st.sets(st.integers(0, 9), min_size=1), st.integers(32, 90)), max_size=9))
+@example([({1, 2, 7}, 40), ({1, 2, 7}, 50), ({1}, 60)])
+def test_a_frame_for_several_is_counted_on_each_of_their_links(
+    sent: list[tuple[set[int], int]],
+) -> None:
     together, each = Meter(), Meter()
-    for size in (40, 50):
-        together.count(4, (1, 2, 7), Vote, bytes(size))
-        for target in (1, 2, 7):
+    for targets, size in sent:
+        together.count(4, tuple(sorted(targets)), Vote, bytes(size))
+        for target in sorted(targets):
             each.count(4, target, Vote, bytes(size))
-    each.count(4, 1, Vote, bytes(60))
-    together.count(4, 1, Vote, bytes(60))
     assert together.links() == each.links()
     assert together.links() == together.links()
 

@@ -1,7 +1,9 @@
 """What would hurt an agent of this machine is said in a sentence each, before it joins."""
 
 import socket
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,27 +48,27 @@ def test_a_good_disk_is_left_as_it_was(tmp_path: Path, monkeypatch: pytest.Monke
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_slow_disk_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    took = iter([0.9, 0.2, 0.5])
-    monkeypatch.setattr(doctor, "_written", lambda folder: next(took))
+def _full(*given: object, **named: object) -> None:
+    raise OSError(28, "No space left on device")
+
+
+@pytest.mark.parametrize(
+    ("room", "name", "does", "said"),
+    [
+        (doctor, "_written", partial(next, iter([0.9, 0.2, 0.5])),
+         "takes 200 ms until it is safe"),
+        (locks, "take", lambda descriptor: None, "a file system without locks"),
+        (files, "write", _full, "cannot be written: No space left on device"),
+    ],
+    ids=["slow", "without locks", "full"],
+)  # fmt: skip
+def test_what_is_wrong_with_a_disk_is_said(
+    room: Any, name: str, does: Any, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "_SLOW_DISK", 0.05 if name == "_written" else 60.0)
+    monkeypatch.setattr(room, name, does)
     (sentence,) = doctor.of_disk(tmp_path)
-    assert "takes 200 ms until it is safe" in sentence
-
-
-def test_a_disk_without_locks_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "_SLOW_DISK", 60.0)
-    monkeypatch.setattr(locks, "take", lambda descriptor: None)
-    (sentence,) = doctor.of_disk(tmp_path)
-    assert "a file system without locks" in sentence
-
-
-def test_a_full_disk_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*given: object, **named: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(files, "write", full)
-    (sentence,) = doctor.of_disk(tmp_path)
-    assert sentence == f"{tmp_path} cannot be written: No space left on device"
+    assert said in sentence
 
 
 def test_a_name_that_means_nothing_is_said() -> None:
@@ -74,23 +76,24 @@ def test_a_name_that_means_nothing_is_said() -> None:
     assert "nowhere.invalid does not resolve" in sentence
 
 
-def test_an_inbox_that_answers_is_fine() -> None:
-    assert list(doctor.of_inbox("tcp://127.0.0.1:7000", "tcp://127.0.0.1:*", "")) == []
+HERE, ANY = "tcp://127.0.0.1:7000", "tcp://127.0.0.1:*"
 
 
-def test_an_inbox_that_means_each_neighbour_itself_is_said() -> None:
-    (sentence,) = doctor.of_inbox(AWAY, "tcp://127.0.0.1:*", "")
-    assert "which is themselves on any other machine" in sentence
-
-
-def test_an_address_at_which_nothing_answers_is_said() -> None:
+@pytest.mark.parametrize(
+    ("coordinator", "inbox", "told", "said"),
+    [
+        (HERE, ANY, "", []),
+        (AWAY, ANY, "", ["which is themselves on any other machine"]),
+        (HERE, "tcp://203.0.113.5:7101", "", ["this machine has no such address"]),
+        (HERE, ANY, "CLOSED", ["would be told CLOSED, and nothing answers there"]),
+    ],
+)
+def test_an_inbox_answers_neighbours_or_it_is_said(
+    coordinator: str, inbox: str, told: str, said: list[str]
+) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         closed = f"tcp://127.0.0.1:{free.getsockname()[1]}"
-        (sentence,) = doctor.of_inbox("tcp://127.0.0.1:7000", "tcp://127.0.0.1:*", closed)
-    assert f"would be told {closed}, and nothing answers there" in sentence
-
-
-def test_an_inbox_of_another_machine_is_said() -> None:
-    (sentence,) = doctor.of_inbox("tcp://127.0.0.1:7000", "tcp://203.0.113.5:7101", "")
-    assert "this machine has no such address" in sentence
+        found = list(doctor.of_inbox(coordinator, inbox, told and closed))
+    assert len(found) == len(said)
+    assert all(text.replace("CLOSED", closed) in found[0] for text in said)

@@ -9,6 +9,8 @@ import urllib.request
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from posse.errors import InputError, PosseError
 from posse.operate import web
@@ -104,13 +106,20 @@ def test_a_reader_has_its_own_time_however_late_it_asked(
     assert left == [web._PATIENCE]
 
 
-def test_a_place_is_this_machine_alone_unless_a_host_is_named() -> None:
-    assert place("--http", ":9100") == ("127.0.0.1", 9100)
-    assert place("--http", "0.0.0.0:9100") == ("0.0.0.0", 9100)
-    assert place("--http", "[::1]:9100") == ("::1", 9100)
-    for wrong in ("nonsense", "9100", ":65536", "::1:9100", "http://host:1"):
+@given(st.sampled_from(["", "0.0.0.0", "[::1]", "a.example", "::1", "http://host"]),
+       st.none() | st.integers(0, 99_999))  # fmt: skip
+@example("", 9100)
+@example("[::1]", 9100)
+@example("::1", 9100)
+@example("", 65_536)
+@example("nonsense", None)
+def test_a_place_is_this_machine_alone_unless_a_host_is_named(host: str, port: int | None) -> None:
+    given_ = host if port is None else f"{host}:{port}"
+    if port is None or port > 65_535 or host in ("::1", "http://host"):
         with pytest.raises(InputError, match=r"--watch .*: must be \[HOST\]:PORT"):
-            place("--watch", wrong)
+            place("--watch", given_)
+    else:
+        assert place("--http", given_) == (host.strip("[]") or "127.0.0.1", port)
 
 
 def test_it_is_reached_by_ipv6() -> None:

@@ -5,6 +5,8 @@ import random
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from posse.engines import memory
 from posse.plan import prepare
@@ -13,10 +15,13 @@ from posse_papers.esfandiari.figures import UNIFORM, anonymous, commit
 from tests.support.papers import GENERATOR, alike_on_average, measured
 
 
-def test_variance_of_an_estimate_by_hand():
-    # six members, means .1, .26, .42, .58, .74, .9
-    others = 0.1924 + 0.2436 + 0.2436 + 0.1924 + 0.09
-    assert theory.exact_variance(6) == pytest.approx(0.09 + 2 * others)
+@given(st.integers(2, 30))
+@example(6)
+def test_variance_of_an_estimate_by_hand(size):
+    """Members' means go from .1 to .9; the first is estimated, so the others count twice."""
+    means = [0.1 + 0.8 * n / (size - 1) for n in range(size)]
+    first, *others = (mean * (1 - mean) for mean in means)
+    assert theory.exact_variance(size) == pytest.approx(first + 2 * sum(others))
 
 
 def test_the_fewest_assignments_by_hand():

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from posse.engines import memory
 from posse.plan import prepare
@@ -38,11 +40,12 @@ def test_bounds_on_the_diameter_by_eigenvalues_known_by_hand():
     assert bound("all but one", "Chung", 10) == 1.0
 
 
-def test_equation_33_is_the_sum_of_a_geometric_series():
-    for rounds, gap in ((1, 0.5), (5, 0.5), (7, 0.1)):
-        series = sum(gap ** (r / rounds) for r in range(rounds))
-        assert theory.delay_factor(rounds, gap) == pytest.approx(series + rounds / 1e6)
-    assert theory.delay_factor(5, 0.5) == pytest.approx(3.86, abs=0.005)
+@given(st.integers(1, 60), st.floats(0.001, 0.999))
+@example(5, 0.5)
+@example(7, 0.1)
+def test_equation_33_is_the_sum_of_a_geometric_series(rounds, gap):
+    series = sum(gap ** (r / rounds) for r in range(rounds))
+    assert theory.delay_factor(rounds, gap) == pytest.approx(series + rounds / 1e6)
 
 
 MEANS, M, T, EPSILON = [0.8, 0.55, 0.3], 4, 3000, 0.1

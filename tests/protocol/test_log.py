@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from posse.protocol.errors import LocalProtocolError
@@ -46,9 +46,17 @@ def test_rows_come_back_from_their_cells(noted: list[tuple[float, Row]]) -> None
         assert kind.select(log) == [(now, row) for now, row in noted if type(row) is kind]
 
 
-@pytest.mark.parametrize(
-    "cell", [math.nan, math.inf, np.float64(math.nan), "1", None, [1], np.zeros(2), 1 << 63]
+NO_NUMBER = st.one_of(
+    st.sampled_from([math.nan, math.inf, -math.inf, np.float64(math.nan), None, np.zeros(2)]),
+    st.text(max_size=3),
+    st.lists(FINITE, max_size=2),
+    st.integers(min_value=1 << 63),
 )
+
+
+@given(NO_NUMBER)
+@example("1")
+@example(1 << 63)
 def test_what_is_no_finite_number_is_not_noted(cell: Any) -> None:
     for row, now in ((Plain(1, cell), 1.0), (Open(1, (cell,)), 1.0), (Plain(1, 1.0), cell)):
         with pytest.raises(LocalProtocolError, match="cannot be noted: its time and all its cells"):

@@ -4,7 +4,7 @@ import msgspec
 import numpy as np
 import pytest
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from posse.protocol.errors import RemoteProtocolError
@@ -39,30 +39,41 @@ def test_bytes_of_another_length_are_refused(data: bytes, count: int) -> None:
     assert caught.value.reason == "wrong-length"
 
 
-def test_keys_and_reports_have_their_lengths_on_the_wire() -> None:
+@given(st.integers(0, 200), st.integers(8 * MAX_WORDS - 99, 8 * MAX_WORDS + 99))
+@example(32, 8 * MAX_WORDS)
+@example(31, 8 * MAX_WORDS + 1)
+@example(97, 0)
+def test_keys_and_reports_have_their_lengths_on_the_wire(key: int, words: int) -> None:
     decode = msgspec.msgpack.Decoder(PublicKey | Masked).decode
-    for message in (PublicKey(bytes(32)), Masked(1, bytes(8 * MAX_WORDS))):
-        assert decode(msgspec.msgpack.encode(message)) == message
-    for message in (
-        PublicKey(bytes(31)),
-        PublicKey(bytes(97)),
-        Masked(1, bytes(8 * MAX_WORDS + 1)),
+    for message, fits in (
+        (PublicKey(bytes(key)), 32 <= key <= 32 + 64),  # a signature may follow
+        (Masked(1, bytes(words)), words <= 8 * MAX_WORDS),
     ):
-        with pytest.raises(msgspec.ValidationError):
-            decode(msgspec.msgpack.encode(message))
+        data = msgspec.msgpack.encode(message)
+        if fits:
+            assert decode(data) == message
+        else:
+            with pytest.raises(msgspec.ValidationError):
+                decode(data)
 
 
-def test_a_keystream_is_chacha20_from_block_one() -> None:
+@given(
+    st.lists(st.binary(min_size=32, max_size=32), max_size=4),
+    st.integers(0, 2**64 - 1),
+    st.integers(0, 20),
+)
+@example([bytes(range(32))], 77, 12)
+@example([], 5, 7)
+def test_a_keystream_is_chacha20_from_block_one_and_each_seed_has_a_row(
+    seeds: list[bytes], number: int, words: int
+) -> None:
     # RFC 8439, section 2.8: the AEAD encrypts with block counter 1
-    seed = bytes(range(32))
-    nonce = (1).to_bytes(4, "little") + b"mask" + (77).to_bytes(8, "little")
-    plain = Cipher(algorithms.ChaCha20(seed, nonce), mode=None).encryptor().update(bytes(100))
-    assert keystream_bytes(seed, 77, 100) == plain
-    assert keystream(seed, 77, 12).tolist() == np.frombuffer(plain[:96], dtype="<u8").tolist()
-
-
-def test_several_seeds_are_a_row_each() -> None:
-    seeds = [bytes([n] * 32) for n in range(3)]
-    rows = keystreams(seeds, 5, 7)
-    assert [row.tolist() for row in rows] == [keystream(seed, 5, 7).tolist() for seed in seeds]
-    assert keystreams([], 5, 7).shape == (0, 7)
+    nonce = (1).to_bytes(4, "little") + b"mask" + number.to_bytes(8, "little")
+    rows = keystreams(seeds, number, words)
+    assert rows.shape == (len(seeds), words)
+    for seed, row in zip(seeds, rows, strict=True):
+        cipher = Cipher(algorithms.ChaCha20(seed, nonce), mode=None)
+        plain = cipher.encryptor().update(bytes(8 * words))
+        assert keystream_bytes(seed, number, 8 * words) == plain
+        assert keystream(seed, number, words).tolist() == row.tolist()
+        assert row.tolist() == np.frombuffer(plain, dtype="<u8").tolist()

@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from posse.protocol.bounds import Arm
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
 from posse.protocol.machine import (
     COORDINATOR,
+    MOST_ARMS,
     Broadcast,
     Disclose,
     Explore,
@@ -221,25 +222,30 @@ def test_each_arm_of_a_list_must_be_there() -> None:
     assert machine.keep([Received(1, Picks(()))])
 
 
-BAD = {
-    "no-such-arm": Received(COORDINATOR, Pick(2)),
-    "wrong-length": Received(COORDINATOR, Told(1, [0.0])),
-    "not-finite": Received(COORDINATOR, Pick(1, float("nan"))),
-}
+BAD = st.one_of(
+    st.builds(Pick, st.integers(2, MOST_ARMS - 1)),
+    st.builds(Pick, st.just(1), st.sampled_from([float("nan"), float("inf"), -float("inf")])),
+    st.builds(Told, st.just(1), st.lists(st.floats(), max_size=5).filter(lambda s: len(s) != 2)),
+)
+REASONS = {"Pick": ("no-such-arm", "not-finite"), "Told": ("wrong-length",)}
 
 
-@pytest.mark.parametrize("reason", BAD)
-def test_a_bad_message_is_refused_and_changes_nothing(reason: str) -> None:
+@given(BAD)
+@example(Pick(2))
+@example(Pick(1, float("nan")))
+@example(Told(1, [0.0]))
+def test_a_bad_message_is_refused_and_changes_nothing(message: Message) -> None:
     def script(me: Any) -> Script:
         _, pick = yield Pick
         return pick.arm
 
     machine = agent(script)
     after(machine)
-    assert not machine.keep([BAD[reason]])
+    bad = Received(COORDINATOR, message)
+    assert not machine.keep([bad])
     with pytest.raises(RemoteProtocolError) as refused:
-        machine.handle(BAD[reason], 0.0)
-    assert refused.value.reason == reason
+        machine.handle(bad, 0.0)
+    assert refused.value.reason in REASONS[type(message).__name__]
     assert machine.handle(Received(COORDINATOR, Pick(1)), 0.0) == [Finish("finished", 1)]
 
 

@@ -1,6 +1,6 @@
 """Shamir's sharing against published vectors, and what too few shares tell."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from posse.protocol.sharing import (
@@ -37,14 +37,17 @@ def test_two_of_the_rfcs_shares_give_its_secret_and_the_third_share(two):
         assert share == (SECRET + SLOPE * place) % ORDER
 
 
-def test_numbers_are_packed_and_derived_apart():
-    numbers = [0, 1, ORDER - 1]
-    assert unpack(pack(numbers)) == numbers
-    assert len({derived(bytes(32), owner, n) for owner in range(3) for n in range(3)}) == 9
-    assert derived(bytes(32), 0, 0) != derived(bytes([1] * 32), 0, 0)
-
-
 numbers = st.integers(0, ORDER - 1)
+
+
+PLACES = st.tuples(st.binary(min_size=32, max_size=32), st.integers(0, 99), st.integers(0, 99))
+
+
+@given(st.lists(numbers, max_size=5), st.lists(PLACES, unique=True))
+@example([0, 1, ORDER - 1], [(bytes(32), 0, 0), (bytes([1] * 32), 0, 0), (bytes(32), 0, 1)])
+def test_numbers_are_packed_and_derived_apart(values, places):
+    assert unpack(pack(values)) == values
+    assert len({derived(*place) for place in places}) == len(places)
 
 
 @given(st.lists(numbers, min_size=1, max_size=7), st.integers(0, 2), st.integers(0, 2**40))

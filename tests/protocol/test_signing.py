@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from posse.protocol import signing
@@ -21,35 +21,29 @@ from posse.results.vouched import KIND
 from tests.support.conversations import examples
 from tests.support.signing import signers
 
-
-@pytest.mark.parametrize(
-    ("rank", "kind", "payload"),
-    [
-        (1, b"means", b"0.5"),
-        (2, b"means", b"0.5"),
-        (0, b"bundle", b"0.5"),
-        (0, b"means", b"0.6"),
-        (0, b"mean", b"s0.5"),
-    ],
+STATEMENTS = st.tuples(
+    st.sampled_from([b"means", b"bundle"]), st.integers(0, 2), st.sampled_from([b"0.5", b"0.6"])
 )
-def test_nothing_else_is_believed(rank: int, kind: bytes, payload: bytes) -> None:
-    one, other = signers(2)
-    signature = one.sign(b"means", b"0.5")
-    with pytest.raises(RemoteProtocolError, match="bad-signature"):
-        other.check(rank, kind, payload, signature)
-    assert not other.signed(0, b"means", b"0.5", signature[:-1])
-    assert not other.signed(0, b"means", b"0.5", bytes(SIGNATURE_BYTES))
 
 
-def test_at_one_place_of_a_run_one_content_is_stated() -> None:
-    """Two would convict whoever states them, also if somebody else brought it about."""
+@given(st.lists(STATEMENTS, max_size=12))
+@example([(b"means", 0, b"0.5"), (b"means", 0, b"0.6"), (b"bundle", 0, b"0.6")])
+def test_at_one_place_of_a_run_one_content_is_stated(said: list[tuple[bytes, int, bytes]]) -> None:
+    """Two would convict whoever states them, also if somebody else brought it about.
+
+    Without a register the last place of each kind is known.
+    """
     (one,) = signers(1)
-    stated = one.state(b"means", bytes(8), b"0.5")
-    assert one.state(b"means", bytes(8), b"0.5") == stated
-    with pytest.raises(LocalProtocolError, match="signed once for each place"):
-        one.state(b"means", bytes(8), b"0.6")
-    one.state(b"bundle", bytes(8), b"0.6")
-    one.state(b"means", b"\x01" + bytes(7), b"0.6")
+    last: dict[bytes, tuple[int, bytes, bytes]] = {}
+    for kind, place, payload in said:
+        at, stated, signature = last.get(kind, (-1, b"", b""))
+        if place == at and payload != stated:
+            with pytest.raises(LocalProtocolError, match="signed once for each place"):
+                one.state(kind, place.to_bytes(8), payload)
+            continue
+        made = one.state(kind, place.to_bytes(8), payload)
+        assert place != at or made == signature
+        last[kind] = place, payload, made
 
 
 P = 2**255 - 19
@@ -105,6 +99,7 @@ def test_the_keys_of_small_order_are_all_known_and_no_honest_one_is_among_them()
     assert not any(is_weak(public_of(bytes([n]) * 32)) for n in range(100))
 
 
+@example(b"0.5", b"means", 0, 1, "kind")
 @given(
     st.binary(max_size=40), st.binary(min_size=1, max_size=9), st.integers(0, 63),
     st.integers(1, 255), st.sampled_from(["payload", "kind", "signature", "run", "rank"]),
@@ -123,8 +118,12 @@ def test_a_signature_is_of_one_payload_kind_run_and_agent(
             assert not own.signed(0, kind, payload + b"x", signature)
         case "kind":
             assert not own.signed(0, kind + b"x", payload[1:], signature)
+            assert not own.signed(0, kind[:-1], kind[-1:] + payload, signature)
         case "signature":
-            assert not own.signed(0, kind, payload, bytes(other))
+            for wrong in (bytes(other), signature[:-1], bytes(SIGNATURE_BYTES)):
+                assert not own.signed(0, kind, payload, wrong)
+            with pytest.raises(RemoteProtocolError, match="bad-signature"):
+                own.check(0, kind, payload, bytes(other))
         case "run":
             own.name(b"another")
             assert not own.signed(0, kind, payload, signature)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from posse.errors import InputError
@@ -64,14 +64,15 @@ def test_a_folder_of_figures_that_is_a_link_is_not_written_into(tmp_path: Path) 
     assert not list((tmp_path / "mine").iterdir())
 
 
-def test_two_places_are_not_joined_by_a_line() -> None:
-    def joined(places: int) -> str:
-        x = np.arange(1.0, places + 1)
-        with canvas() as (_, axes):
-            points(axes, 0, "a", x, x, x, x)
-            return str(axes.lines[0].get_linestyle())
-
-    assert (joined(2), joined(3)) == ("None", "-")
+@settings(max_examples=6)
+@given(st.integers(1, 40))
+@example(2)
+@example(3)
+def test_two_places_are_not_joined_by_a_line(places: int) -> None:
+    x = np.arange(1.0, places + 1)
+    with canvas() as (_, axes):
+        points(axes, 0, "a", x, x, x, x)
+        assert axes.lines[0].get_linestyle() == ("-" if places > 2 else "None")
 
 
 def test_what_has_an_order_has_shades_of_one_colour() -> None:

@@ -3,6 +3,9 @@
 import json
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from scipy.stats import binomtest
 
 from posse.results.record import RunRecord
 from posse.results.result import Result
@@ -20,16 +23,25 @@ def test_a_summary_is_json() -> None:
     assert json.loads(json.dumps(whole.summary())) == whole.document()["summary"]
 
 
-def test_runs_without_the_value_do_not_count() -> None:
-    mean = result(3.0, None, 5.0).summary()["regret"]
-    assert (mean["mean"], mean["n"]) == (4.0, 2)
-    assert "regret" not in result(None, None).summary()
+@given(st.lists(st.none() | st.floats(0.1, 99), min_size=1, max_size=9))
+@example([3.0, None, 5.0])
+@example([None, None])
+def test_runs_without_the_value_do_not_count(regrets: list[float | None]) -> None:
+    known = [regret for regret in regrets if regret is not None]
+    told = result(*regrets).summary().get("regret")
+    assert (told and (told["mean"], told["n"])) == (
+        (pytest.approx(sum(known) / len(known)), len(known)) if known else None
+    )
 
 
-def test_the_share_of_right_runs_has_wilsons_interval() -> None:
-    runs = result(*[1.0] * 5)
+@given(st.integers(5, 30).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
+@example((4, 5))
+def test_the_share_of_right_runs_has_wilsons_interval(counts: tuple[int, int]) -> None:
+    right, count = counts
+    runs = result(*[1.0] * count)
     for n, run in enumerate(runs.runs):
-        run.right = n > 0
-    right = runs.summary()["right"]
-    assert (right["mean"], right["ci95"], right["median"]) == (0.8, None, None)
-    assert (right["low"], right["high"]) == pytest.approx((0.3755, 0.9638), abs=1e-4)
+        run.right = n < right
+    told = runs.summary()["right"]
+    assert (told["mean"], told["ci95"], told["median"]) == (right / count, None, None)
+    wanted = binomtest(right, count).proportion_ci(method="wilson")
+    assert (told["low"], told["high"]) == pytest.approx((wanted.low, wanted.high), abs=1e-9)

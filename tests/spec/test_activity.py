@@ -1,20 +1,26 @@
 """How often each agent is active, as the run file says it."""
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from posse.errors import SpecError
 from posse.spec.activity import ActivitySpec
 
 
-def test_rates() -> None:
-    assert ActivitySpec().rates(4).tolist() == [0.25] * 4
-    power = ActivitySpec(kind="power", gamma=0.8).rates(3)
+@given(st.integers(1, 30), st.floats(-3, 3), st.floats(0, 9), st.floats(0.01, 9))
+@example(3, 0.8, 0.0, 3.0)
+@example(2, 2.0, 1.0, 3.0)
+def test_rates(agents: int, gamma: float, offset: float, weight: float) -> None:
+    assert ActivitySpec().rates(agents) == pytest.approx([1 / agents] * agents)
+    power = ActivitySpec(kind="power", gamma=gamma, offset=offset).rates(agents)
     assert power.sum() == pytest.approx(1.0)
-    assert power[0] / power[2] == pytest.approx(3**0.8)
-    shifted = ActivitySpec(kind="power", gamma=2.0, offset=1.0).rates(2)
-    assert shifted[0] / shifted[1] == pytest.approx((3 / 2) ** 2)
-    weights = ActivitySpec(kind="weights", weights=[1.0, 3.0]).rates(2)
-    assert weights.tolist() == [0.25, 0.75]
+    assert power / power[0] == pytest.approx(
+        [((1 + offset) / (n + offset)) ** gamma for n in range(1, agents + 1)]
+    )
+    weights = [1.0, *[weight] * (agents - 1)]
+    rates = ActivitySpec(kind="weights", weights=weights).rates(agents)
+    assert rates == pytest.approx([each / sum(weights) for each in weights])
 
 
 @pytest.mark.parametrize(

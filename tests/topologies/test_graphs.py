@@ -6,7 +6,7 @@ from pathlib import Path
 import networkx
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from posse.topologies import graphs
@@ -14,12 +14,15 @@ from tests.support.conversations import examples
 from tests.support.graphs import edge_sets, laid, reference
 
 
-def test_algebraic_connectivity_closed_forms() -> None:
-    assert graphs.complete(8).algebraic_connectivity() == pytest.approx(8)
-    assert graphs.star(8).algebraic_connectivity() == pytest.approx(1)
-    assert graphs.ring(8).algebraic_connectivity() == pytest.approx(2 - 2 * np.cos(np.pi / 4))
-    assert graphs.ring(8).second_eigenvalue() == pytest.approx(np.cos(np.pi / 4))
-    assert graphs.singles(4).algebraic_connectivity() == 0
+@given(st.integers(3, 40))
+@example(8)
+def test_algebraic_connectivity_closed_forms(n: int) -> None:
+    turn = np.cos(2 * np.pi / n)
+    assert graphs.complete(n).algebraic_connectivity() == pytest.approx(n)
+    assert graphs.star(n).algebraic_connectivity() == pytest.approx(1)
+    assert graphs.ring(n).algebraic_connectivity() == pytest.approx(2 - 2 * turn)
+    assert graphs.ring(n).second_eigenvalue() == pytest.approx(turn)
+    assert graphs.singles(n).algebraic_connectivity() == 0
 
 
 @given(edge_sets)

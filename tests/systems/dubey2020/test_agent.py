@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.integrate import quad
 from scipy.stats import gamma
@@ -107,10 +107,13 @@ def test_the_index_by_hand_leaves_out_what_has_no_mean() -> None:
     assert learner.counts.sum(axis=0).tolist() == [4, 8]
 
 
-@pytest.mark.parametrize(("variant", "first"), [("corrected", 0), ("printed", 1)])
-def test_arms_in_turn_at_first(variant, first) -> None:
-    learner = private(variant, KnownNoise(), epsilon=0.5, arms=3)
-    assert [learner.choose(t) for t in range(1, 7)] == [(first + i) % 3 for i in range(6)]
+@given(st.sampled_from([("corrected", 0), ("printed", 1)]), st.integers(2, 9))
+@example(("corrected", 0), 3)
+def test_arms_in_turn_at_first(form, arms) -> None:
+    variant, first = form
+    learner = private(variant, KnownNoise(), epsilon=0.5, arms=arms)
+    chosen = [learner.choose(t) for t in range(1, 2 * arms + 1)]
+    assert chosen == [(first + i) % arms for i in range(2 * arms)]
 
 
 def doubling() -> DoublingMeans:

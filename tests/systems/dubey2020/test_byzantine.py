@@ -1,10 +1,11 @@
 """The learner that trusts no single reward: its index by hand, and what it refuses to hear."""
 
-import math
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from posse.protocol.machine import Variant
 from posse_systems.dubey2020.agent import LARGEST_REWARD
@@ -45,28 +46,27 @@ def test_the_index_by_hand(variant: Variant, last: int) -> None:
         assert one.choose(10) == (0 if n <= last else 1)
 
 
-def test_what_it_says_is_its_last_reward_as_it_is() -> None:
+@given(st.lists(st.tuples(st.integers(0, 2), st.floats(-9, 9)), min_size=1))
+def test_what_it_says_is_its_last_reward_as_it_is(pulls: list[tuple[int, float]]) -> None:
     one = learner()
-    assert one.learn(1, 0.3) == []
-    assert one.message[["arm", "reward"]].tolist() == [(1, 0.3)]
-    assert one.pulls.tolist() == [0, 1, 0]
+    for arm, reward in pulls:
+        assert one.learn(arm, reward) == []
+        assert one.message[["arm", "reward"]].tolist() == [(arm, reward)]
+    arms = [arm for arm, _ in pulls]
+    assert one.pulls.tolist() == [arms.count(arm) for arm in range(3)]
 
 
-@pytest.mark.parametrize(
-    ("row", "reason"),
-    [
-        ((3, 0.5), "no-such-arm"),
-        ((0, math.nan), "not-finite"),
-        ((0, math.inf), "not-finite"),
-        ((0, -2 * LARGEST_REWARD), "not-finite"),
-    ],
-)
-def test_what_no_reward_can_be_is_refused(row: tuple[int, float], reason: str) -> None:
-    assert refused(learner(), (1, 0.5), row) == [reason]
-
-
-def test_a_range_is_kept_where_one_is_known() -> None:
-    assert refused(learner(), (0, 7.0)) == []
-    bounded = learner(reward_range=(-1.0, 1.0))
-    assert refused(bounded, (0, -1.0), (0, 1.0)) == []
-    assert refused(bounded, (0, 1.25)) == refused(bounded, (0, -1.25)) == ["out-of-range"]
+@given(st.integers(0, 9), st.floats(), st.none() | st.floats(0, 9))
+@example(0, -2 * LARGEST_REWARD, None)
+@example(0, 1.25, 1.0)
+@example(0, -1.25, 1.0)
+@example(0, 7.0, None)
+def test_what_no_reward_can_be_is_refused_and_a_range_is_kept_where_one_is_known(
+    arm: int, reward: float, most: float | None
+) -> None:
+    reasons = ["no-such-arm"] * (arm > 2)
+    reasons += ["not-finite"] * (not abs(reward) <= LARGEST_REWARD)
+    if most is not None and not abs(reward) <= most:
+        reasons.append("out-of-range")
+    bounded: dict[str, Any] = {} if most is None else {"reward_range": (-most, most)}
+    assert refused(learner(**bounded), (1, 0.0), (arm, reward)) == reasons

@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from posse.protocol.machine import Disclose, Finish, Pull, Pulled, Started, Variant
 from posse.protocol.noise import SeededNoise
@@ -22,17 +24,20 @@ def play(machine, rewards):
     return chosen, effects[-1], [e.release for e in effects if isinstance(e, Disclose)]
 
 
-def test_ucb1_by_hand() -> None:
-    chosen, end, _ = play(LoneUcb(2, 40, np.random.default_rng(0)), [1.0, 0.0])
-    n, s = [0, 0], [0.0, 0.0]
+@given(st.lists(st.sampled_from([0.0, 0.25, 1.0]), min_size=2, max_size=4), st.integers(4, 60))
+@example([1.0, 0.0], 40)
+def test_ucb1_by_hand(rewards: list[float], horizon: int) -> None:
+    arms = len(rewards)
+    chosen, end, _ = play(LoneUcb(arms, horizon, np.random.default_rng(0)), rewards)
+    n = [0] * arms
     for t, arm in enumerate(chosen, start=1):
-        if t > 2:
-            index = [s[k] / n[k] + math.sqrt(2 * math.log(t) / n[k]) for k in (0, 1)]
-            assert index[arm] == max(index)
+        if t > arms:
+            index = [rewards[k] + math.sqrt(2 * math.log(t) / n[k]) for k in range(arms)]
+            assert index[arm] == pytest.approx(max(index))
         n[arm] += 1
-        s[arm] += [1.0, 0.0][arm]
-    assert end == Finish("horizon", 0)
-    assert len(chosen) == 40
+    assert isinstance(end, Finish)
+    assert n[end.arm or 0] == max(n)
+    assert len(chosen) == horizon
 
 
 @pytest.mark.parametrize("variant", ["corrected", "printed"])

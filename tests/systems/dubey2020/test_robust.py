@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from posse.protocol.noise import SeededNoise
@@ -67,14 +67,16 @@ def test_lies_move_the_estimate_to_no_place_without_honest_means(data, liars, mo
     assert min(means) - 1e-6 <= bound <= max(means) + most.max() + 1e-6
 
 
-def test_no_lie_raises_an_arm_above_the_agents_own_bound() -> None:
+@given(st.integers(0, 2**32 - 1), st.floats(-1e9, 1e9), st.integers(2, 10**6))
+@example(100, 1e6, 200)
+def test_no_lie_raises_an_arm_above_the_agents_own_bound(count, mean, t) -> None:
     one = learner(agents=5, liars=1)
     for _ in range(64):
         one.learn(0, 0.5)
         one.learn(1, 0.5)
-    own = one.released_sums / 32 + episode_radius(2 * math.log(200), np.full(2, 32.0), 1.0)
-    one.counts[:], one.weighted[:] = 100, 100 * 1e6
-    assert (one.index(200) <= own).all()
+    own = one.released_sums / 32 + episode_radius(2 * math.log(t), np.full(2, 32.0), 1.0)
+    one.counts[:], one.weighted[:] = count, count * mean
+    assert (one.index(t) <= own).all()
 
 
 def test_an_arm_that_the_agent_has_no_mean_of_comes_first() -> None:

@@ -4,6 +4,8 @@ import dataclasses
 
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.machine import (
@@ -104,13 +106,16 @@ def test_the_sink_passes_on_sums_and_refuses_strangers() -> None:
     assert sums.tolist() == [1.75, 1.5, 1.25, 1.25, 1.25, 1.75, 1.75, 1.75]
 
 
-def test_commitment_plays_what_is_left() -> None:
+@given(st.integers(0, 2), st.integers(0, 100))
+@example(2, 100)
+@example(1, 0)
+def test_commitment_plays_what_is_left(arm: int, left: int) -> None:
     agent = ready()[0]
-    assert told(agent, Commit(2, 100)) == [Pull((2,), 100)]
-    effects = agent.handle(Pulled((2,), 100, np.array([40.0])), 100.0)
-    assert effects[-1] == Finish("done", 2)
-    other = ready()[1]
-    assert told(other, Commit(1, 0)) == [Finish("done", 1)]
+    effects = told(agent, Commit(arm, left))
+    if left:
+        assert effects == [Pull((arm,), left)]
+        effects = agent.handle(Pulled((arm,), left, np.array([0.4 * left])), 100.0)
+    assert effects[-1] == Finish("done", arm)
 
 
 def ucb_arms(tapes: np.ndarray, horizon: int) -> list[int]:
@@ -129,21 +134,21 @@ def ucb_arms(tapes: np.ndarray, horizon: int) -> list[int]:
     return pulled
 
 
-def test_ucb_in_runs_is_ucb_pull_by_pull() -> None:
-    generator = np.random.default_rng(3)
-    tapes = generator.random((3, 500))  # no ties
-    machine = ParallelUcb(3, 400, np.random.default_rng(0), Earnings(400))
+@settings(max_examples=8)
+@given(st.integers(0), st.integers(2, 5), st.integers(20, 400), st.integers(1, 40))
+@example(3, 3, 400, 16)
+def test_ucb_in_runs_is_ucb_pull_by_pull(seed: int, arms: int, horizon: int, ahead: int) -> None:
+    tapes = np.random.default_rng(seed).random((arms, horizon + ahead))  # no ties
+    machine = ParallelUcb(arms, horizon, np.random.default_rng(0), Earnings(horizon))
     machine.handle(Started(), 0.0)
-    used = [1, 1, 1]
-    pulled = [0, 1, 2]
-    effects = machine.handle(Pulled((0, 1, 2), 1, tapes[:, 0].copy()), 3.0)
+    used, pulled = [1] * arms, [*range(arms)]
+    effects = machine.handle(Pulled((*range(arms),), 1, tapes[:, 0].copy()), float(arms))
     arm = 0
     while not isinstance(effects[-1] if effects else None, Finish):
         arm = next((e.arms[0] for e in effects if isinstance(e, Explore)), arm)
-        block = tapes[arm, used[arm] : used[arm] + 16][None, :]
-        count = min(machine.lookahead(block) + 1, 16)
+        block = tapes[arm, used[arm] : used[arm] + ahead][None, :]
+        count = min(machine.lookahead(block) + 1, ahead)
         pulled += [arm] * count
         used[arm] += count
         effects = machine.handle(Observed((arm,), block[:, :count]), 0.0)
-    assert len(pulled) == 400
-    assert pulled == ucb_arms(tapes, 400)
+    assert pulled == ucb_arms(tapes, horizon)

@@ -1,8 +1,7 @@
 """Decompositions: whole assignments that meet a demand."""
 
 import numpy as np
-import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from posse_systems.esfandiari2022.decomposition import (
@@ -114,18 +113,17 @@ def test_random_arms_are_uniform_over_the_alive_ones() -> None:
     assert ((counts[[0, 2, 3, 5]] - expected) ** 2 / expected).sum() < 21.1
 
 
-@pytest.mark.parametrize(
-    ("cluster", "sizes"), [(6, [1] * 5), (12, [2, 2, 1]), (30, [5]), (60, [5])]
-)
-def test_blocks_for_a_known_cluster_size(cluster: int, sizes: list[int]) -> None:
-    alive = np.ones((60, 5), dtype=bool)
-    assert [len(block) for block in blocks(alive, 5, cluster)] == sizes
-
-
-def test_blocks_without_a_cluster_size_are_as_few_as_fit() -> None:
-    assert blocks(np.ones((30, 5), dtype=bool), 5, None) == [(0, 1, 2, 3, 4)]
-    assert blocks(np.ones((29, 5), dtype=bool), 5, None) == [(0, 1, 2, 3), (4,)]
-    assert blocks(np.ones((6, 3), dtype=bool), 5, None) == [(0,), (1,), (2,)]
+@given(st.integers(6, 70), st.integers(1, 6), st.none() | st.integers(6, 70))
+@example(60, 5, 12)
+@example(60, 5, 30)
+@example(29, 5, None)
+@example(6, 3, None)
+def test_blocks_are_as_few_as_fit(users: int, arms: int, cluster: int | None) -> None:
+    """Each arm of a block needs C + 1 = 6 of the users that want it, all or as many as is said."""
+    together = min(arms, min(users, cluster or users) // 6)
+    found = blocks(np.ones((users, arms), dtype=bool), 5, cluster)
+    firsts = range(0, arms, together)
+    assert found == [tuple(range(first, min(first + together, arms))) for first in firsts]
 
 
 def test_a_broken_cluster_assumption_falls_back_to_what_fits() -> None:

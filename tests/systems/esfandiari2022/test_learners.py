@@ -5,6 +5,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from posse.protocol.machine import Note
 from posse_systems.esfandiari2022.groups import form_groups
@@ -56,19 +58,17 @@ def test_the_width_takes_the_smaller_number_of_estimates() -> None:
     assert learner.alive.all()
 
 
-def test_demand_caps_what_is_used_per_batch() -> None:
-    active = np.ones(8, dtype=bool)
-    learner = elimination(feedback="demand")
-    learner.plan(active)
-    demand = learner.ends[1]
-    room = math.ceil(demand / 3)
-    assert learner.learn(np.array([0, 1]), 0, np.array([0.5, 1.0]), room + 7) == 2 * room
-    assert learner.counts[0, 0] == room
-    assert learner.sums[1, 0] == room
-    assert learner.learn(np.array([0]), 0, np.array([0.5]), 1) == 0
-    every = elimination(feedback="all")
-    every.plan(active)
-    assert every.learn(np.array([0]), 0, np.array([0.5]), room + 7) == room + 7
+@given(st.lists(st.integers(0, 30), max_size=6), st.sampled_from(["demand", "all"]))
+@example([1_000, 1], "demand")
+def test_demand_caps_what_is_used_per_batch(copies: list[int], feedback: str) -> None:
+    learner = elimination(feedback=feedback)
+    learner.plan(np.ones(8, dtype=bool))
+    room = math.ceil(learner.ends[1] / 3) if feedback == "demand" else 10**9
+    for count in copies:
+        used = min(count, room)
+        assert learner.learn(np.array([0, 1]), 0, np.array([0.5, 1.0]), count) == 2 * used
+        room -= used
+    assert learner.counts[0, 0] == learner.sums[1, 0] == 2 * learner.sums[0, 0]
 
 
 @pytest.mark.parametrize("variant", ["corrected", "printed"])
@@ -92,19 +92,25 @@ def test_learning_ends_when_every_user_has_one_arm() -> None:
     assert learner.plan(np.ones(8, dtype=bool)) is None
 
 
-def test_a_sweep_gives_every_pair_exactly_one_estimate() -> None:
+@settings(max_examples=20)
+@given(st.integers(2, 4), st.integers(0, 12), st.integers(2, 5), st.integers(0, 99))
+@example(3, 13, 4, 0)
+def test_a_sweep_gives_every_pair_exactly_one_estimate(
+    group_size: int, more: int, arms: int, seed: int
+) -> None:
+    users = group_size + 1 + more
     learner = ExploreThenCommit(
-        users=17,
-        arms=4,
-        group_size=3,
+        users=users,
+        arms=arms,
+        group_size=group_size,
         sweeps=5,
-        generator=np.random.default_rng(0),
+        generator=np.random.default_rng(seed),
         ties=np.random.default_rng(1),
     )
-    planned = learner.plan(np.ones(17, dtype=bool))
+    planned = learner.plan(np.ones(users, dtype=bool))
     assert planned is not None
-    counts = np.zeros((17, 4), dtype=int)
+    counts = np.zeros((users, arms), dtype=int)
     for assignment in planned[0]:
-        for group in form_groups(assignment.arms, 3, np.random.default_rng(2)):
+        for group in form_groups(assignment.arms, group_size, np.random.default_rng(2)):
             counts[list(group.members), group.arm] += 1
     assert (counts == 1).all()

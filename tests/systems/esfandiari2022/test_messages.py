@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from posse_systems.esfandiari2022.messages import (
@@ -19,18 +19,6 @@ from posse_systems.esfandiari2022.messages import (
     sweeps,
     to_words,
 )
-
-
-def test_rosters_by_hand() -> None:
-    group = (4, 2, 9)
-    assert [roster(step, group) for step in range(6)] == [
-        (4, 2, 9),
-        (2, 9),
-        (4, 9),
-        (4, 2),
-        (4, 2, 9),
-        (4, 2, 9),
-    ]
 
 
 def test_the_minimax_grid_of_8333() -> None:
@@ -52,14 +40,6 @@ def test_sweeps_fit_into_the_horizon() -> None:
     spread = math.sqrt(5 * math.log(100 * 5 * 100_000))
     assert sweeps(100_000, 5, 100, 5, 0.2) == math.ceil(0.2 * (100_000 * spread / 25) ** (2 / 3))
     assert sweeps(1_000, 5, 100, 5, 100.0) == 1_000 // (5 * 12)
-
-
-def test_fixed_point_rounds_to_the_nearest_and_sums_exactly() -> None:
-    rewards = np.array([0.0, 0.25, 0.3, 1.0])
-    words = to_words(rewards, 4)
-    assert words.tolist() == [0, 4, 5, 16]
-    assert from_words(words, 4).tolist() == [0.0, 0.25, 0.3125, 1.0]
-    assert np.abs(from_words(to_words(rewards, 16), 16) - rewards).max() <= 2.0**-17
 
 
 @pytest.mark.parametrize("size", [6, 11])
@@ -89,18 +69,19 @@ def test_each_round_after_the_first_leaves_one_member_out_and_the_sums_give_each
     group: tuple[int, ...], data: st.DataObject
 ) -> None:
     size = len(group)
-    rosters = [roster(step, group) for step in range(size + 2)]
-    assert rosters[0] == rosters[-1] == group
-    assert [set(group) - set(rosters[step]) for step in range(1, size + 1)] == [{n} for n in group]
+    rosters = [roster(step, group) for step in range(size + 3)]
+    assert rosters.pop() == rosters[0] == rosters[-1] == group
+    assert rosters[1:-1] == [tuple(n for n in group if n != left) for left in group]
     rewards = dict(zip(group, data.draw(st.lists(st.floats(0, 1), min_size=size)), strict=False))
     sums = np.array([sum(rewards[n] for n in present) for present in rosters])
     assert estimates(sums, size) == pytest.approx([rewards[n] for n in group], abs=1e-9)
 
 
 @given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=9), st.integers(1, 40))
+@example([0.0, 0.25, 0.3, 1.0], 4)
 def test_words_are_rewards_to_half_of_their_last_bit(rewards: list[float], bits: int) -> None:
     words = to_words(np.array(rewards), bits)
-    assert from_words(words, bits) == pytest.approx(rewards, abs=2.0**-bits)
+    assert from_words(words, bits) == pytest.approx(rewards, abs=0.5001 * 2.0**-bits)
     assert int(words.sum()) <= largest_sum(len(rewards), 1, bits)
 
 

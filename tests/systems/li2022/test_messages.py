@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from posse_systems.li2022.messages import Schedule, uploaders
@@ -77,15 +77,30 @@ class Wide(Schedule):
         return 0.2
 
 
-def test_survivors() -> None:
-    arms, means = (2, 3, 5, 8), np.array([0.5, 0.9, 0.7, 0.4])
+MEANS = st.lists(st.integers(0, 20).map(lambda n: n / 20), min_size=1, max_size=6)
+
+
+@given(MEANS, st.integers(1, 3), st.integers(1, 4))
+@example([0.5, 0.9, 0.7, 0.4], 2, 4)
+@example([0.5, 0.9, 0.7, 0.4], 2, 2)
+@example([0.5, 0.9, 0.7, 0.4], 3, 4)
+def test_survivors(means: list[float], r: int, present: int) -> None:
+    """Within 2 C(r) sqrt(M / present) of the best, until the last round leaves one."""
     schedule = Wide(arms=9, senders=4, horizon=100, epsilon=1.0, max_rounds=3, gap=0.1)
-    assert schedule.survivors(2, arms, 10, means, 4) == (3, 5)  # .9 - .5 >= .4 goes
-    assert schedule.survivors(2, arms, 10, means, 2) == arms  # 2 C(r) sqrt(4/2) is .57
-    assert schedule.survivors(3, arms, 10, means, 4) == (3,)
-    assert uploaders(50, 0.2) == 10
-    assert uploaders(50, 0.21) == 11
-    assert uploaders(3, 1e-9) == 1
+    arms = tuple(range(2, 2 + len(means)))
+    width = 0.4 * math.sqrt(4 / present)
+    near = [k for k, mean in zip(arms, means, strict=True) if max(means) - mean < width - 1e-9]
+    one = arms[means.index(max(means))]
+    found = schedule.survivors(r, arms, 10, np.array(means), present)
+    edge = [k for k, m in zip(arms, means, strict=True) if abs(max(means) - m - width) < 1e-9]
+    assert set(found) - {*edge} == ({one} if r == 3 else {*near})
+
+
+@given(st.integers(1, 1_000), st.integers(1, 1_000))
+@example(50, 210)
+@example(3, 1)
+def test_uploaders_are_a_share_rounded_up(agents: int, thousandths: int) -> None:
+    assert uploaders(agents, thousandths / 1000) == -(-agents * thousandths // 1000)
 
 
 schedules = st.builds(

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from posse.protocol.machine import (
@@ -22,17 +22,21 @@ from posse_systems.li2022.server import CdpServer, HdpServer
 from tests.support.federated import row
 
 
-@pytest.mark.parametrize(("variant", "best"), [("corrected", 0), ("printed", 1)])
+@given(st.sampled_from(["corrected", "printed"]), *[st.integers(0, 99)] * 4)
+@example("corrected", 60, 40, 10, 50)
+@example("printed", 60, 40, 10, 50)
 def test_unequal_components_are_weighted_by_size_in_corrected_only(
-    variant: Variant, best: int
+    variant: Variant, a: int, b: int, c: int, d: int
 ) -> None:
-    """Corrected: means .475 and .425; printed: .35 and .45."""
+    """One component has three agents, the other one."""
     schedule = Schedule(arms=2, senders=4, horizon=100, epsilon=1e9)
     machine = HdpServer(2, 4, schedule, sinks=((0, 3), (3, 1)), variant=variant)
     machine.handle(Started(), 0.0)
-    machine.handle(Received(0, SinkMeans(1, row(0.6, 0.4))), 0.0)
-    machine.handle(Received(3, SinkMeans(1, row(0.1, 0.5))), 0.0)
-    assert machine.best == best
+    machine.handle(Received(0, SinkMeans(1, row(a / 100, b / 100))), 0.0)
+    machine.handle(Received(3, SinkMeans(1, row(c / 100, d / 100))), 0.0)
+    weight = 3 if variant == "corrected" else 1
+    ahead = weight * (a - b) + c - d
+    assert not ahead or machine.best == int(ahead < 0)
 
 
 class Wide(Schedule):
@@ -50,17 +54,17 @@ def server_of(agents: int, senders: int, generator: Any = None) -> CdpServer:
     return server
 
 
-@pytest.mark.parametrize(("worse", "left"), [(0.4, (0, 1)), (0.36, (0, 1)), (0.35, (0,))])
-def test_who_is_there_is_averaged_within_a_radius_that_is_wider(
-    worse: float, left: tuple[int, ...]
-) -> None:
+@given(st.integers(0, 60).map(lambda n: n / 100))
+@example(0.36)
+@example(0.35)
+def test_who_is_there_is_averaged_within_a_radius_that_is_wider(worse: float) -> None:
     """Two of three: 2 C(r) sqrt(3/2) is .2449, so that .6 keeps .36 and drops .35."""
     server = server_of(3, 3)
     server.handle(Received(0, Means(1, row(0.5, worse))), 0.0)
     server.handle(Received(2, Means(1, row(0.7, worse))), 0.0)
     assert server.missing() == [1]
     effects = server.handle(PeerLost(1), 0.0)
-    assert Broadcast(Active(2, left)) in effects
+    assert Broadcast(Active(2, (0, 1) if worse > 0.355 else (0,))) in effects
     assert server.missing() == [0, 2]
 
 

@@ -68,11 +68,12 @@ def test_one_reward_moves_a_sum_by_at_most_the_sensitivity(x):
         assert abs(int(other) - int(one)) <= shared.sensitivity
 
 
-def test_words_and_back():
+@given(st.lists(st.integers(0, 10**6).map(lambda n: n / 64), max_size=5), st.integers(-99, 99))
+@example([0.0, 12.5, 3000.25], -5)
+def test_words_and_back(sums, noise_):
     shared = noise()
-    sums = np.array([0.0, 12.5, 3000.25])
-    words = (shared.to_integers(sums) - 5 * 2**16).view(np.uint64)
-    np.testing.assert_allclose(shared.from_words(words), sums - 5)
+    words = (shared.to_integers(np.array(sums)) + noise_ * 2**16).view(np.uint64)
+    np.testing.assert_allclose(shared.from_words(words), np.array(sums) + noise_)
 
 
 def test_the_radius_covers_the_noise_and_the_schedule_makes_it_a_quarter():

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from posse.plan import prepare
@@ -37,12 +37,15 @@ def test_gis_links_in_general_graphs_are_fewer_than_the_paper_says() -> None:
     assert (gis_links(graphs.path(6)), gis_links_paper(graphs.path(6))) == (24, 25)
 
 
-@pytest.mark.parametrize(
-    ("graph", "links"),
-    [(graphs.complete(50), 1225), (graphs.star(50), 98), (graphs.ring(50), 1250)],
-)
-def test_links_of_50_agents_are_those_of_the_paper(graph: Graph, links: int) -> None:
-    assert gis_links(graph) == gis_links_paper(graph) == links
+@given(st.integers(3, 60))
+@example(50)
+def test_links_of_regular_graphs_are_those_of_the_paper(n: int) -> None:
+    for graph, links in (
+        (graphs.complete(n), n * (n - 1) // 2),
+        (graphs.star(n), 2 * (n - 1)),
+        (graphs.ring(n), n * (n // 2)),
+    ):
+        assert gis_links(graph) == gis_links_paper(graph) == links
 
 
 def test_the_six_component_cases_of_the_paper() -> None:

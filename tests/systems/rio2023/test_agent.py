@@ -75,12 +75,18 @@ def test_a_withheld_vote_still_leaves_the_local_set() -> None:
     assert of(Finish, effects) == [Finish("done", 0)]
 
 
-def test_a_voter_follows_the_coordinator_at_once() -> None:
-    voter = MaseVoter(3, 0.5, Told())
+@given(st.lists(st.sets(st.integers(0, 3), min_size=1), max_size=5))
+@example([{1}, {1}, {0, 2, 3}])
+def test_a_voter_follows_the_coordinator_at_once(eliminated: list[set[int]]) -> None:
+    voter, left = MaseVoter(4, 0.5, Told()), [0, 1, 2, 3]
     voter.handle(Started(), 0.0)
-    assert voter.handle(Received(COORDINATOR, Eliminated((1,))), 1.0) == [Explore((0, 2))]
-    assert voter.handle(Received(COORDINATOR, Eliminated((1,))), 1.0) == []
-    assert voter.handle(Received(COORDINATOR, Eliminated((0, 2))), 1.0) == [Finish("done", None)]
+    for arms in eliminated:
+        effects = voter.handle(Received(COORDINATOR, Eliminated((*sorted(arms),))), 1.0)
+        before, left = left, [arm for arm in left if arm not in arms]
+        if len(left) <= 1:
+            assert effects == [Finish("done", left[0] if left else None)]
+            return
+        assert effects == [Explore((*left,))] * (left != before)
 
 
 def test_to_the_letter_of_algorithm_3_an_agent_follows_at_its_own_next_activation() -> None:
@@ -137,13 +143,19 @@ def test_dp_synchronises_only_at_an_epochs_end(variant: Variant, arms_for_length
     assert of(Pull, effects) == [Pull((0, 3), epoch_length(arms_for_length, 2, 0.5, 1.0))]
 
 
-def test_dp_a_set_left_with_one_or_no_arm_by_synchronisation_is_done() -> None:
-    for dead, answer in (((1, 2, 3), 0), ((0, 1, 2, 3), None)):
-        voter = dp_voter()
-        voter.handle(Started(), 0.0)
-        voter.handle(Received(COORDINATOR, Eliminated(dead)), 0.5)
-        effects = voter.handle(Pulled((0, 1, 2, 3), 1, np.full(4, 0.5)), 1.0)
-        assert of(Finish, effects) == [Finish("done", answer)]
+@given(st.sets(st.integers(0, 3), min_size=1))
+@example({1, 2, 3})
+@example({0, 1, 2, 3})
+def test_dp_a_set_left_with_one_or_no_arm_by_synchronisation_is_done(dead: set[int]) -> None:
+    voter = dp_voter()
+    voter.handle(Started(), 0.0)
+    voter.handle(Received(COORDINATOR, Eliminated((*sorted(dead),))), 0.5)
+    effects = voter.handle(Pulled((0, 1, 2, 3), 1, np.full(4, 0.5)), 1.0)
+    left = [arm for arm in range(4) if arm not in dead]
+    if len(left) > 1:
+        assert [order.arms for order in of(Pull, effects)] == [(*left,)]
+    else:
+        assert of(Finish, effects) == [Finish("done", left[0] if left else None)]
 
 
 def test_dp_arms_that_cannot_be_told_apart_end_before_what_a_report_can_count() -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from posse.protocol.errors import RemoteProtocolError
@@ -100,8 +100,11 @@ def test_in_no_order_of_losses_the_tally_stands_still_or_names_what_was_not_foun
     pytest.fail("nobody is left, and the tally goes on")
 
 
-def test_central_equals_the_slow_form() -> None:
-    rewards = (np.random.default_rng(1).random((3, 900)) < [[0.9], [0.5], [0.1]]).astype(float)
+@settings(max_examples=5)
+@given(st.integers(0))
+@example(1)
+def test_central_equals_the_slow_form(seed: int) -> None:
+    rewards = (np.random.default_rng(seed).random((3, 900)) < [[0.9], [0.5], [0.1]]).astype(float)
     when, losers = slow_elimination(rewards, 0.05)
     machine = CentralEliminator(3, 2, 0.05)
     machine.handle(Started(), 0.0)

@@ -4,17 +4,21 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from posse_systems.rio2023 import system as mase
 from posse_systems.rio2023.messages import epoch_length
 
 
-def test_samples_of_elimination_are_the_first_that_suffice():
+@given(st.floats(0.05, 0.9), st.integers(2, 100), st.floats(0.001, 0.4))
+@example(0.2, 10, 0.05)
+def test_samples_of_elimination_are_the_first_that_suffice(gap, arms, delta):
     def width(t):
-        return 4 * math.sqrt(math.log(10 * t * t / 0.05) / t)
+        return 4 * math.sqrt(math.log(arms * t * t / delta) / t)
 
-    t = mase.samples_of_elimination(0.2, 10, 0.05)
-    assert width(t) <= 0.2 < width(t - 1)
+    t = mase.samples_of_elimination(gap, arms, delta)
+    assert width(t) <= gap < width(t - 1)
 
 
 def test_samples_of_epochs_by_hand():

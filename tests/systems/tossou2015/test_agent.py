@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from posse.agent.hybrid import HybridSums
@@ -105,15 +105,13 @@ def test_the_privacy_term_of_a_tree_follows_its_own_noise():
     assert index.value(9)[1] == pytest.approx(without + math.sqrt(2) * sigma * math.log(9) / 3)
 
 
-def test_offsets_are_drawn_again_at_the_end_of_a_round_with_a_collision():
-    players, T = 3, 12
-    player = TdfsPlayer(players, 3, T, Ucb(3), draws=np.random.default_rng(1))
-    effects = player.handle(Started(), 0.0)
-    collided_in = {5, 7}  # rounds of 3: the second and the third
-    notes = {0: [e for e in effects if isinstance(e, Note)]}
-    for t in range(1, T + 1):
-        effects = player.handle(
-            Received(COORDINATOR, Outcome(t, 0.5, 0.0, t in collided_in)), float(t)
-        )
-        notes[t] = [e for e in effects if isinstance(e, Note)]
-    assert [t for t in notes if notes[t]] == [0, 6, 9]
+@given(st.integers(1, 4), st.sets(st.integers(1, 12)))
+@example(3, {5, 7})
+def test_offsets_are_drawn_again_at_the_end_of_a_round_with_a_collision(players, collided_in):
+    player = TdfsPlayer(players, 4, 13, Ucb(4), draws=np.random.default_rng(1))
+    effects = [player.handle(Started(), 0.0)]
+    for t in range(1, 13):
+        told = Outcome(t, 0.5, 0.0, t in collided_in)
+        effects.append(player.handle(Received(COORDINATOR, told), float(t)))
+    drawn = [t for t, these in enumerate(effects) if any(isinstance(e, Note) for e in these)]
+    assert drawn == sorted({0, *(-(-t // players) * players for t in collided_in)})
