@@ -95,6 +95,7 @@ steps over arrays, held equal to machines: tests/engines/test_arrays.py
     systems/posse_systems/dubey2020: spread spread_costs steps
     systems/posse_systems/li2022: steps travel
     systems/posse_systems/rio2023: mase_steps steps
+    systems/posse_systems/esfandiari2022: steps
     posse/engines: crowd tally turns
 the same of players: tests/systems/tossou2015/test_steps.py
     posse/engines: groups

@@ -3,7 +3,7 @@
 Its server's machine is the real one. What agents send each other and it is counted, not sent.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from posse.arms.buffer import RewardBuffer
 from posse.clocks.immediate import SAY_EVERY
 from posse.coordinator.host import CoordinatorHost
 from posse.coordinator.setups import Observer
-from posse.engines.tally import Tally
+from posse.engines.tally import Tally, links_of
 from posse.measure.account import entered
 from posse.plan import Plan
 from posse.protocol import control
@@ -29,6 +29,9 @@ from posse.seeds import Purpose, generators
 from posse.system.network import Network
 from posse.system.steps import Crowd, Sent
 from posse.wire.sources import of_this_machine
+
+_AT_ONCE = 1 << 16
+"""Rewards that are drawn at once."""
 
 
 def host_of(plan: Plan, network: Network, number: int, observe: Observer) -> CoordinatorHost:
@@ -59,6 +62,7 @@ class CountedCrowd(Crowd):
         self._releases: list[Release] = []
         self._notes: list[tuple[str, list[list[float]]]] = []
         self._said: dict[type[Message], IntArray] = {}
+        self._told: dict[type[Message], IntArray] = {}
         self._sent: list[list[Sent]] = []
 
     @property
@@ -75,7 +79,6 @@ class CountedCrowd(Crowd):
         return generators(self._plan.spec.seed, self.run, self.agents, purpose)
 
     def pull(self, arms: tuple[int, ...] | IntArray, times: int) -> FloatArray:
-        before = self.slot // SAY_EVERY
         if isinstance(arms, tuple):
             orders = [arms] * self.agents
             queues = self._tally.first[:, None] + np.array(arms)
@@ -91,10 +94,26 @@ class CountedCrowd(Crowd):
         else:
             drawn = [a.totals(k, times) for a, k in zip(self._arms, orders, strict=True)]
         sums = np.array(drawn)
+        self._pulled(queues, sums, times)
+        return sums
+
+    def draw(
+        self, arms: IntArray, times: int, take: Callable[[slice, FloatArray], None]
+    ) -> FloatArray:
+        sums, drawn = np.zeros(self.agents), [*zip(self._arms, arms.tolist(), strict=True)]
+        block = max(1, _AT_ONCE // times)
+        for first in range(0, self.agents, block):
+            rewards = np.array([own.draw(arm, times) for own, arm in drawn[first : first + block]])
+            sums[first : first + block] = rewards.sum(axis=1)
+            take(slice(first, first + block), rewards)
+        self._pulled(self._tally.first + arms, sums, times)
+        return sums
+
+    def _pulled(self, queues: IntArray, sums: FloatArray, times: int) -> None:
+        before = self.slot // SAY_EVERY
         self._tally.pulled(queues, sums, times)
         if self.slot // SAY_EVERY != before:
             self._host.reached(float(self.slot))
-        return sums
 
     def disclose(self, release: Release) -> None:
         self._releases.append(release)
@@ -104,8 +123,21 @@ class CountedCrowd(Crowd):
         self._notes.append((rows[0].table, lines))
 
     def say(self, message: Message, ranks: Sequence[int] | slice = slice(None)) -> None:
-        said = self._said.setdefault(type(message), np.zeros((self.agents, 2), dtype=np.int64))
-        said[ranks] += 1, measure_payloads([message])
+        self._count(self._said, message, ranks)
+
+    def told(self, message: Message, ranks: Sequence[int] | slice = slice(None)) -> None:
+        self._count(self._told, message, ranks)
+
+    def _count(
+        self,
+        counts: dict[type[Message], IntArray],
+        message: Message,
+        ranks: Sequence[int] | slice,
+    ) -> None:
+        """Count a message of each of these agents, or to each."""
+        if type(message) not in counts:
+            counts[type(message)] = np.zeros((self.agents, 2), dtype=np.int64)
+        counts[type(message)][ranks] += 1, measure_payloads([message])
 
     def attest(self, step: int, value: bytes) -> None:
         self.say(control.Attested(step, value))
@@ -121,6 +153,13 @@ class CountedCrowd(Crowd):
         self._host.reached(float(self.slot))
         for rank, arm in enumerate(answers):
             self._host.finished(rank, arm)
+        told = (
+            Sent(kind, (rank,), *row)
+            for kind, rows in self._told.items()
+            for rank, row in enumerate(rows.tolist())
+            if row[0]
+        )
+        self._host.said(links_of(COORDINATOR, told))
         return self._host.conclude(self._reports(answers))
 
     def _reports(self, answers: Sequence[int | None]) -> Iterator[control.Report]:

@@ -133,6 +133,15 @@ class Crowd(Protocol):
         An array has one arm for each agent, shape (agents,).
         """
 
+    def draw(
+        self, arms: IntArray, times: int, take: Callable[[slice, FloatArray], None]
+    ) -> FloatArray:
+        """Those of one arm each, shape (agents,).
+
+        Before it returns, `take` gets all ranks' rewards in order, of some ranks at a time, shape
+        (n, times).
+        """
+
     def disclose(self, release: Release) -> None:
         """All agents enter this release."""
 
@@ -141,6 +150,9 @@ class Crowd(Protocol):
 
     def say(self, message: Message, ranks: Sequence[int] | slice = slice(None)) -> None:
         """These agents, or all, send the server a message of this size."""
+
+    def told(self, message: Message, ranks: Sequence[int] | slice = slice(None)) -> None:
+        """The server sends one to these agents, or to all, besides what it `decided`."""
 
     def attest(self, step: int, value: bytes) -> None:
         """All agents attest this."""

@@ -184,21 +184,47 @@ def voting(draw: st.DrawFn, system: str, agents: int, arms: int) -> dict[str, An
     }
 
 
+USERS = ("anonymous", "explore-then-commit")
+
+
+@st.composite
+def users(draw: st.DrawFn, system: str, agents: int) -> dict[str, Any]:
+    """What a run of sums over groups has besides agents and arms."""
+    parameters: dict[str, Any] = {
+        "horizon": draw(st.integers(400, 2_000)),
+        "group_size": draw(st.integers(2, min(4, agents - 1))),
+        "aggregation": draw(st.sampled_from(["masked", "sink"])),
+        "precision": draw(st.sampled_from([8, 16, 40])),
+    }
+    if system == "explore-then-commit":
+        return {"parameters": parameters | {"learning_rate": draw(st.sampled_from([0.02, 0.2]))}}
+    kinds = ["greedy", "random", "lp", "lp"]
+    parameters |= {"decomposition": draw(st.sampled_from(kinds)), "learning_rate": 0.002}
+    parameters["feedback"] = draw(st.sampled_from(["all", "demand"]))
+    return {"parameters": parameters, "variant": draw(VARIANTS)}
+
+
 @st.composite
 def systems(draw: st.DrawFn, agents: int, arms: int, bounded: bool) -> tuple[str, dict[str, Any]]:
     """A system that offers steps, its parameters, and the graph."""
     offered = ["ucb1", "cooperative-ucb", "byzantine-ucb", "mase", "corrupted-elimination"]
+    offered += ["parallel-ucb"]
     if bounded:
+        offered += USERS if agents > 2 else ()
         offered += ["private-ucb", "robust-private-ucb", *FEDERATED, "dp-mase", "dp-ucb-int"]
     system = draw(st.sampled_from(offered))
     if system in VOTING:
         return system, draw(voting(system, agents, arms))
     if system in FEDERATED:
         return system, draw(federated(system, agents))
+    if system in USERS:
+        return system, draw(users(system, agents))
+    if system == "parallel-ucb":
+        return system, {"parameters": {"horizon": draw(st.integers(1, 500))}}
     if system == "ucb1":
         return system, {"parameters": {"horizon": draw(st.integers(arms, 300))}}
     if system == "dp-ucb-int":
-        asked = {"horizon": draw(st.integers(arms, 200)), "epsilon": draw(EPSILONS_INT)}
+        asked = {"horizon": draw(st.integers(4 * arms, 200)), "epsilon": draw(EPSILONS_INT)}
         return system, {"parameters": asked, "variant": draw(VARIANTS)}
     gamma = draw(st.integers(0, 4) | st.sampled_from(["diameter", "diameter/2"]))
     more: dict[str, Any] = {"topology": draw(st.sampled_from(GRAPHS))}
@@ -291,6 +317,9 @@ def test_systems_with_steps_move_together(
         ("corrupted-elimination", {"eta": 0.5, "xi": 0.1}),
         ("cdp-mab", {"horizon": 200, "epsilon": 0.5}),
         ("dp-ucb-int", {"horizon": 60, "epsilon": 0.5}),
+        ("parallel-ucb", {"horizon": 60}),
+        ("anonymous", {"horizon": 600, "group_size": 2}),
+        ("explore-then-commit", {"horizon": 600, "group_size": 2, "aggregation": "sink"}),
     ],
 )
 def test_systems_without_a_graph_use_their_steps(
@@ -324,6 +353,11 @@ def test_a_system_of_one_form_has_it_by_steps_too() -> None:
         {"engine": {"kind": "memory", "clock": "slots"}, "agents": {"count": 1}},
         {"arms": {"kind": "drift", "means": [0.9, 0.5], "speed": [0.01, 0.0]}},
         {"system": "adap-ucb", "parameters": {"horizon": 60, "epsilon": 1.0}},
+        {
+            "system": "anonymous",
+            "parameters": {"horizon": 600, "group_size": 2, "dropouts": 1},
+            "agents": {"count": 6},
+        },
     ],
 )
 def test_machines_run_where_steps_cannot(

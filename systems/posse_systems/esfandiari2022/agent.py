@@ -1,5 +1,6 @@
 """The agents of anonymous bandits (Esfandiari, Mirrokni and Schneider 2022)."""
 
+import math
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,11 +11,8 @@ from posse.seam.machines import (
     AgentEffects,
     AgentEvent,
     AgentMachine,
-    Explore,
-    ExploringMachine,
     Finish,
     Note,
-    Observed,
     Pull,
     Pulled,
     Received,
@@ -46,9 +44,9 @@ from posse_systems.esfandiari2022.messages import (
     to_words,
 )
 
-_REWARD_POINTS = 200
+REWARD_POINTS = 200
 
-_AT_ONCE = 1 << 20
+AT_ONCE = 1 << 20
 """Rewards that are drawn at once, as assignments have any number of copies."""
 
 
@@ -63,7 +61,7 @@ class Earnings:
     def add(self, amount: float, played: int) -> list[AgentEffect]:
         """Add `amount`, earned since the last call; `played` rounds are over."""
         self.total += amount
-        mark = played * _REWARD_POINTS // self.horizon
+        mark = played * REWARD_POINTS // self.horizon
         if mark == self.noted:
             return []
         self.noted = mark
@@ -145,7 +143,7 @@ class AnonymousPlayer(AgentMachine):
 
     def _next(self, order: Assign) -> Pull:
         """The next of the assignment's copies."""
-        copies = min(self.left, max(1, _AT_ONCE // self._width))
+        copies = min(self.left, max(1, AT_ONCE // self._width))
         self.left -= copies
         return Pull((order.arm,), copies * self._width, each=True)
 
@@ -214,10 +212,10 @@ class AnonymousPlayer(AgentMachine):
 
 
 @dataclass(slots=True)
-class ParallelUcb(ExploringMachine):
-    """UCB1 (Auer et al. 2002): each arm once, then the largest μ̂_k + sqrt(2 log t / n_k).
+class ParallelUcb(AgentMachine):
+    """UCB1 (Auer et al. 2002): each arm once, then the largest μ̂_k + sqrt(2 log t) / sqrt(n_k).
 
-    Ties are broken at random. The agent pulls an arm until the index of another reaches its own.
+    t is the number of pulls so far. Ties are broken at random.
     """
 
     arms: int
@@ -225,53 +223,32 @@ class ParallelUcb(ExploringMachine):
     ties: np.random.Generator
     earnings: Earnings
     t: int = 0
-    arm: int = 0
-    sums: FloatArray = field(default_factory=lambda: np.zeros(0))
-    counts: FloatArray = field(default_factory=lambda: np.zeros(0))
+    sums: FloatArray = field(init=False)
+    counts: FloatArray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.sums, self.counts = np.zeros((2, self.arms))
 
     def handle(self, event: AgentEvent, now: float) -> AgentEffects:
         match event:
             case Started():
-                self.sums = np.zeros(self.arms)
-                self.counts = np.zeros(self.arms)
-                return [Pull(tuple(range(min(self.arms, self.horizon))), 1)]
-            case Pulled(arms, _, sums):
-                self.sums[list(arms)] += sums
-                self.counts[list(arms)] += 1
-                self.t = len(arms)
-                return self._choose(float(sums.sum()))
-            case Observed(_, rewards):
-                # a cumulative sum as in `lookahead`, so that both round alike
-                earned = float(np.cumsum(rewards[0])[-1])
-                self.sums[self.arm] += earned
-                self.counts[self.arm] += rewards.shape[1]
-                self.t += rewards.shape[1]
-                return self._choose(earned)
+                return [Pull((0,), 1)]
+            case Pulled((arm,), _, rewards):
+                self.sums[arm] += rewards[0]
+                self.counts[arm] += 1
+                self.t += 1
+                noted = self.earnings.add(float(rewards[0]), self.t)
+                if self.t == self.horizon:
+                    means = self.sums / np.maximum(self.counts, 1)
+                    return [*noted, Finish("done", int(means.argmax()))]
+                return [*noted, Pull((self._choose(),), 1)]
             case _:
                 raise RemoteProtocolError("out-of-turn", type(event).__name__)
 
-    def lookahead(self, rewards: FloatArray) -> int:
-        width = min(rewards.shape[1], self.horizon - self.t)
-        steps = np.arange(1, width + 1)
-        bonus = 2.0 * np.log(self.t + steps)
-        count = self.counts[self.arm] + steps
-        own = (self.sums[self.arm] + np.cumsum(rewards[0, :width])) / count + np.sqrt(bonus / count)
-        others = np.delete(np.arange(self.arms), self.arm)
-        n = self.counts[others, None]
-        best = (self.sums[others, None] / n + np.sqrt(bonus / n)).max(axis=0)
-        acts = best >= own
-        acts[-1] |= width == self.horizon - self.t
-        return int(acts.argmax()) if acts.any() else rewards.shape[1]
-
-    def _choose(self, earned: float) -> AgentEffects:
-        noted = self.earnings.add(earned, self.t)
-        if self.t >= self.horizon:
-            means = self.sums / np.maximum(self.counts, 1)
-            return [*noted, Finish("done", int(means.argmax()))]
-        index = self.sums / self.counts + np.sqrt(2.0 * np.log(self.t) / self.counts)
+    def _choose(self) -> int:
+        if self.t < self.arms:
+            return self.t
+        bonus = math.sqrt(2 * math.log(self.t)) * (1 / np.sqrt(self.counts))
+        index = self.sums / self.counts + bonus
         leaders = np.flatnonzero(index == index.max())
-        arm = int(leaders[0] if len(leaders) == 1 else self.ties.choice(leaders))
-        if arm == self.arm and self.t > self.arms:
-            return noted
-        self.arm = arm
-        return [*noted, Explore((arm,))]
+        return int(leaders[0] if len(leaders) == 1 else leaders[self.ties.integers(len(leaders))])

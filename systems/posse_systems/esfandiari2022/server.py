@@ -5,7 +5,7 @@ collects the estimates; `learners` learns from them.
 """
 
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -33,6 +33,7 @@ from posse.seam.masking import (
     Masked,
     Orders,
     PublicKey,
+    Words,
     check_key,
     unpack_words,
 )
@@ -158,9 +159,9 @@ class AnonymousServer(GatheringMachine):
         if self.number or self.committed or any(user not in self.keys for user in active):
             return []
         keys = {user: self.keys[user] for user in active}
-        return [*(Send(user, Keys(keys)) for user in active), *self._next()]
+        return [*(Send(user, Keys(keys)) for user in active), *self.proceed()]
 
-    def _next(self) -> list[ServerEffect]:
+    def proceed(self) -> list[ServerEffect]:
         """Order the next assignment, or the commitment."""
         notes: list[ServerEffect] = []
         room = self.left // self._width
@@ -219,6 +220,15 @@ class AnonymousServer(GatheringMachine):
                 )
 
     # answers
+
+    def summed(self, sums: Sequence[Words]) -> ServerEffects:
+        """Take the sums of all groups of the assignment, which every user has answered."""
+        current = self.current
+        assert current is not None
+        for group, words in zip(current.groups, sums, strict=True):
+            group.sums = words
+        current.unanswered.clear()
+        return self._go_on(current, [])
 
     def _answer(self, sender: int, message: Message) -> ServerEffects:
         current = self.current
@@ -303,7 +313,7 @@ class AnonymousServer(GatheringMachine):
             effects.append(Note(kind(current.number, tuple(sorted(broken)))))
             if repeated:
                 self.planned.appendleft(repeated)
-        return [*effects, *self._next()]
+        return [*effects, *self.proceed()]
 
     # drop-outs
 

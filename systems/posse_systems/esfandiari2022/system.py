@@ -25,6 +25,7 @@ from posse.seam.results import (
     ucb1_regret,
     undrawn,
 )
+from posse.seam.steps import Stepped
 from posse.seam.system import (
     ALONE,
     AgentContext,
@@ -84,6 +85,7 @@ from posse_systems.esfandiari2022.messages import (
     sweeps,
 )
 from posse_systems.esfandiari2022.server import AnonymousServer
+from posse_systems.esfandiari2022.steps import AnonymousStep, ParallelSteps
 
 PAPER = "Esfandiari et al. 2022"
 
@@ -474,7 +476,7 @@ class AnonymousReader(MessageReader):
         return check(frames, p.group_size, p.precision, p.dropouts).violations
 
 
-_PLAYER = AgentRole(_make_player, TO_AGENT, signs=True)
+_PLAYER = AgentRole(Stepped(_make_player, AnonymousStep), TO_AGENT, signs=True)
 _system = partial(System, clocks=("slots", "wall"))
 _over_groups = partial(
     _system,
@@ -517,7 +519,7 @@ PARALLEL_UCB = _system(
     title="yardstick: UCB1 for every user, without anonymity",
     paper=f"{PAPER}, Appendix B",
     parameters=ParallelUcbParameters,
-    shape=Alone(_make_ucb, regret_against="own"),
+    shape=Alone(Stepped(_make_ucb, ParallelSteps), regret_against="own"),
     field=Field("bare"),
     claim=silence,
     one_form=True,
