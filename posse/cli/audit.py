@@ -108,11 +108,11 @@ def audit(
     if file is None:
         raise InputError("posse audit needs a run file, or --captured FRAMES")
     asked = dataclasses.replace(_asked(RunFile(file, settings), question), jobs=jobs.jobs)
+    folder = paths.result(result.out, f"audit-{file.stem}")
     if asked.hopeless:
         remark(asked.hopeless)
     if not call.current().quiet:
         remark(asked.forecast)
-    folder = paths.result(result.out, f"audit-{file.stem}")
     document = _carry_out(asked, folder)
     files.write(folder / AUDIT, json_module.dumps(msgspec.to_builtins(document), indent=1))
     rows = [*document.rows, ("written to", str(folder / AUDIT))]

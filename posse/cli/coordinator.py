@@ -17,7 +17,9 @@ from posse.cli.options import (
     RunFile,
     SetOptions,
     Watched,
+    file_to_write,
     is_resumable,
+    parsed,
 )
 from posse.cli.security import KeyOptions
 from posse.cli.web import Served
@@ -38,7 +40,7 @@ def coordinator(
     *,
     bind: Annotated[str, Parameter(metavar="ADDRESS")],
     settings: SetOptions = SetOptions(),
-    capture: Annotated[Path | None, Parameter(metavar="FRAMES")] = None,
+    capture: Annotated[Path | None, parsed(file_to_write, "FRAMES")] = None,
     resume: FolderToWrite | None = None,
     resumable: Annotated[bool | None, Parameter(negative=None)] = None,
     result: Out = Out(),

@@ -8,7 +8,9 @@ in `posse.cli.main.VERBS_BY_PURPOSE` names it, and has the example that ends its
 
 import difflib
 import inspect
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
 from cyclopts import App, CycloptsError, Group, Parameter, Token
@@ -121,9 +123,28 @@ def parse(whole: App, words: Sequence[str]) -> ParsedCall:
             function, bound, _ = whole.parse_args(bound.args)
     except CycloptsError as error:
         raise InputError(_sentence(error, verb, whole)) from None
+    named = {*_paths(bound.arguments.values())}
+    for word in words:
+        text = word.partition("=")[2] if word.startswith("--") else word
+        if "://" in text and Path(text) in named:
+            raise InputError(
+                f"{text} is an address, and posse {verb} needs a file or folder on this machine; a "
+                "page that posse serves opens in a browser, and posse status asks its address"
+            )
     if quiet and verbose:
         raise InputError("--quiet and --verbose contradict each other; choose one")
     return ParsedCall(verb, function, bound, quiet, verbose)
+
+
+def _paths(values: Iterable[Any]) -> Iterator[Path]:
+    """All files and folders among arguments, in those that stand for several options too."""
+    for value in values:
+        if isinstance(value, Path):
+            yield value
+        elif isinstance(value, tuple):
+            yield from _paths(value)
+        elif is_dataclass(value):
+            yield from _paths(vars(value).values())
 
 
 def options(whole: App, verb: str) -> set[str]:

@@ -7,7 +7,7 @@ import msgspec
 from cyclopts import Parameter
 
 from posse.cli import paths
-from posse.cli.options import WholeNumber, parsed
+from posse.cli.options import WholeNumber, file_to_write, parsed
 from posse.durable import frames as captured
 from posse.gates import files
 from posse.log import remark
@@ -35,7 +35,7 @@ def frames(
     from_: Annotated[_End, Parameter(name="--from")] = None,
     to: _End = None,
     json: bool = False,
-    picture: Annotated[Path | None, Parameter(metavar="SVG")] = None,
+    picture: Annotated[Path | None, parsed(file_to_write, "SVG")] = None,
 ) -> None:
     """Show the frames of a capture, one per line.
 

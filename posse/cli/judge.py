@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from posse.cli import report
+from posse.cli import paths, report
 from posse.cli.options import FileToWrite, Jobs, Json, Trust, WholeNumber, print_json
 from posse.errors import RunFailed
 from posse.testing.foreign import Part, judge_agent
@@ -43,6 +43,7 @@ def judge(
     """
     if page:
         report.require()
+        paths.file(page)
     findings: list[Any] = []
     tried = judgements(source, only=only, seeds=seeds, messages=messages, jobs=jobs.jobs)
     if source.startswith(("tcp://", "ipc://")):

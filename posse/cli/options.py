@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, dataclass_tr
 from cyclopts import Parameter, Token
 
 from posse import log
-from posse.cli import call
+from posse.cli import call, paths
 from posse.errors import InputError, SpecError
+from posse.gates import files
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -73,6 +74,21 @@ def _place(text: str) -> Path:
     return Path(text)
 
 
+def _folder(text: str) -> Path:
+    """Parse a folder that can be written: the verb may work for hours before it does."""
+    folder = _place(text)
+    paths.require(folder)
+    return folder
+
+
+def file_to_write(text: str) -> Path:
+    """Parse a file whose folder can be written; a folder may stand there, as of tables."""
+    file = _place(text)
+    if not files.is_stream(file):
+        paths.require(file.parent)
+    return file
+
+
 WholeNumber = Annotated[int, parsed(number, "N")]
 """0 or more."""
 PositiveNumber = Annotated[int, parsed(lambda text: number(text, 1), "N")]
@@ -84,10 +100,8 @@ Duration = Annotated[
 Probability = Annotated[
     float, parsed(real("at least 0 and below 1", lambda value: 0 <= value < 1), "P")
 ]
-FolderToWrite = Annotated[Path, parsed(_place, "DIR")]
-"""To write."""
-FileToWrite = Annotated[Path, parsed(_place, "FILE")]
-"""To write."""
+FolderToWrite = Annotated[Path, parsed(_folder, "DIR")]
+FileToWrite = Annotated[Path, parsed(file_to_write, "FILE")]
 Engine = Literal["processes", "memory"]
 
 

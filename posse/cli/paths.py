@@ -21,17 +21,31 @@ def folder(path: Path) -> Path:
     call.current().writing = path
     try:
         files.make_folder(path)
+        if allowed := os.access(path, os.W_OK | os.X_OK):
+            files.remove_empty(files.new_folder(".posse-", path))  # to root all is allowed
     except FileExistsError:
         raise InputError(f"{path} is a file; name a folder") from None
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}") from None
-    if not os.access(path, os.W_OK | os.X_OK):
+    if not allowed:
         raise InputError(f"{path} cannot be written: Permission denied")
     return path
 
 
+def require(path: Path) -> None:
+    """`InputError` if no folder can be made, or written to, at `path`; none is made yet."""
+    missing = [place for place in (path, *path.parents) if not place.exists()]
+    try:
+        folder(path)
+    finally:
+        for made in missing:
+            files.remove_empty(made)
+
+
 def file(path: Path) -> Path:
     """Make the folder of a file; `InputError` if the file cannot be written."""
+    if files.is_stream(path):
+        return path
     folder(path.parent)
     call.current().writing = path
     if path.is_dir():

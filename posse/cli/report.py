@@ -53,6 +53,8 @@ def report(
     require()
     if not directories:
         raise InputError("posse report needs the directory of a run, a sweep or an audit")
+    if out is not None and format == "html":
+        paths.file(out)
     if len(directories) > 1:
         if for_ or audit:
             raise InputError("--for and --audit are for one run; name one directory")

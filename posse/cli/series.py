@@ -26,7 +26,9 @@ from posse.cli.options import (
     SetOptions,
     Watched,
     console,
+    file_to_write,
     is_resumable,
+    parsed,
     print_json,
 )
 from posse.cli.progress import screen
@@ -52,7 +54,7 @@ def run(
     settings: SetOptions = SetOptions(),
     changes: Changes = Changes(),
     placed: Placed = Placed(),
-    capture: Annotated[Path | None, Parameter(metavar="FRAMES")] = None,
+    capture: Annotated[Path | None, parsed(file_to_write, "FRAMES")] = None,
     serve: bool = False,
     watched: Watched = Watched(),
     result: Out = Out(),

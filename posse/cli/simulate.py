@@ -9,7 +9,15 @@ from cyclopts import Parameter
 
 from posse import testing
 from posse.cli import paths
-from posse.cli.options import Duration, Jobs, RunFile, SetOptions, WholeNumber
+from posse.cli.options import (
+    Duration,
+    Jobs,
+    RunFile,
+    SetOptions,
+    WholeNumber,
+    file_to_write,
+    parsed,
+)
 from posse.errors import InputError, RunFailed
 from posse.gates import files
 from posse.gates.decode import Undecodable, from_json
@@ -28,7 +36,7 @@ def simulate(
     seed: WholeNumber | None = None,
     faults: Annotated[str, Parameter(metavar="JSON")] = "",
     kinds: Annotated[str, Parameter(metavar="KIND,…")] = "",
-    picture: Annotated[Path | None, Parameter(metavar="SVG")] = None,
+    picture: Annotated[Path | None, parsed(file_to_write, "SVG")] = None,
     jobs: Jobs = Jobs(),
 ) -> None:
     """Try a run file under thousands of drawn faults.

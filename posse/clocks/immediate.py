@@ -23,7 +23,10 @@ from posse.protocol.machine import (
 )
 
 _BLOCK = 64
-"""Simulated rewards that an `Explore` reads ahead; real ones are pulled one by one."""
+"""Simulated rewards that an `Explore` reads ahead; real ones are pulled one by one.
+
+What a `Pull` of many is summed from depends on it, and so do results, as on a seed.
+"""
 
 SAY_EVERY = 50
 """Slots between two signs of life: about 20 s with a thousand agents on two cores."""

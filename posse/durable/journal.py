@@ -37,7 +37,7 @@ import numpy as np
 
 from posse.errors import DiskTrouble, InputError, PosseError
 from posse.gates import files, owners
-from posse.gates.databases import connect, connected, plain, remove
+from posse.gates.databases import connect, connected, plain, remove, trouble
 from posse.gates.decode import Packed, unpacked
 from posse.gates.signatures import SignedRegister
 from posse.log import LOG
@@ -57,6 +57,7 @@ _SUM = 16
 """Bytes of a checksum."""
 
 _RESUMES = "make room and start the process again: it resumes from it"
+_ELSEWHERE = "name a folder on a disk of this machine"
 _GIVE_UP = "remove the file, which gives up the run that was to resume from it"
 
 FRAME, STEPS = "frame", "steps"
@@ -302,12 +303,14 @@ class Journal:
             raise
         except sqlite3.OperationalError as error:
             db.close()
-            if "locked" in str(error):
+            why = trouble(error, self.path)
+            if "locked" in why:
                 raise PosseError(
                     f"the journal {self.path} is in use by another process; let that end first, or "
                     "give each agent rewards of its own"
                 ) from None
-            raise DiskTrouble(str(self._unusable(f"cannot be used: {error}"))) from None
+            remedy = _ELSEWHERE if "locks" in why else _RESUMES
+            raise DiskTrouble(str(self._unusable(f"cannot be used: {why}", remedy))) from None
         except (sqlite3.Error, KeyError, ValueError):
             db.close()
             raise self._unusable("is damaged, or is not a journal of posse", _GIVE_UP) from None
@@ -371,7 +374,7 @@ def is_held(path: Path) -> bool:
     try:
         connect(path, 0.0, make=False).close()
     except (OSError, sqlite3.Error) as error:
-        return "locked" in str(error)
+        return "locked" in trouble(error, path)
     return False
 
 

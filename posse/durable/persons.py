@@ -26,7 +26,7 @@ from posse.durable import chain
 from posse.durable.programme import Declared
 from posse.errors import DiskTrouble, InputError, PosseError
 from posse.gates import files
-from posse.gates.databases import connect, read_only
+from posse.gates.databases import connect, read_only, trouble
 from posse.gates.decode import Packed
 from posse.gates.files import require_files
 from posse.gates.locks import take
@@ -403,7 +403,7 @@ class PersonsLedger:
                 yield db
                 db.execute("COMMIT")
         except (OSError, sqlite3.Error) as error:
-            why = getattr(error, "strerror", None) or error
+            why = trouble(error, self._path)
             raise DiskTrouble(
                 f"{self._path} cannot be written: {why}; an agent records there what persons are "
                 "charged before it uses their rewards, so its folder must be writable"

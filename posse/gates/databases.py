@@ -9,11 +9,12 @@ import os
 import re
 import sqlite3
 import stat
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 from posse.errors import DiskTrouble
-from posse.gates import files
+from posse.gates import files, locks
 from posse.gates.disk import DISK
 
 _HEADER, _LOGGED = 19, b"\x02"
@@ -67,6 +68,19 @@ def plain(database: sqlite3.Connection) -> sqlite3.Connection:
         database.close()
         raise
     return database
+
+
+def trouble(error: Exception, path: Path) -> str:
+    """What is wrong with the database at `path`, of which this was raised.
+
+    Where there are no locks SQLite says that it is locked, or that the disk fails.
+    """
+    said = getattr(error, "strerror", None) or str(error)
+    if os.name == "posix" and ("locked" in said or "I/O" in said):
+        with suppress(OSError):
+            if not locks.are_there(path.parent):
+                return "its file system has no locks"
+    return said
 
 
 def remove(path: Path) -> None:

@@ -12,6 +12,9 @@ from pathlib import Path
 class Disk:
     """This machine's disk, which does what it is asked; a simulated one may fail, and wait."""
 
+    locks = True
+    """Whether its files can be locked, if those of this system can."""
+
     def writes(self, path: Path) -> None:
         """A file is about to be replaced; `OSError` if that fails."""
 

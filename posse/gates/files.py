@@ -141,11 +141,24 @@ def append(path: Path) -> int:
 
 
 def add(descriptor: int, path: Path, data: bytes) -> bool:
-    """Write at the end of the file at `path`; False if there was room for a part of it only."""
-    return os.write(descriptor, DISK.get().adds(path, data)) == len(data)
+    """Write at the end of the file at `path`; False, and it stays as it was, without room for all.
+
+    Of a part, and of what others add behind it, nobody could tell where the next row begins.
+    """
+    written = os.write(descriptor, DISK.get().adds(path, data))
+    if 0 < written < len(data):
+        with suppress(OSError):  # a pipe keeps what it was given
+            before = os.lseek(descriptor, 0, os.SEEK_CUR) - written
+            os.ftruncate(descriptor, min(before, os.fstat(descriptor).st_size))
+    return written == len(data)
 
 
 # --- writing -------------------------------------------------------------------------------------
+
+
+def is_stream(path: Path) -> bool:
+    """Whether a path is no file but what a shell, or the system, hands over to be written to."""
+    return str(path).startswith(_STREAMS)
 
 
 @contextmanager
@@ -156,7 +169,7 @@ def replacing(path: Path, *, private: bool = False, lasting: bool = True) -> Ite
     earlier one stays. A link is replaced, and its target left alone. A `private` file is its
     owner's alone.
     """
-    if str(path).startswith(_STREAMS):  # nothing to replace
+    if is_stream(path):  # nothing to replace
         with os.fdopen(os.open(path, os.O_WRONLY), "w", encoding="utf-8", newline="") as file:
             yield file
         return
@@ -230,6 +243,12 @@ def temporary(
 def remove_folder(folder: Path) -> None:
     """Remove a folder with all that is in it; no link is followed, and what is gone is no error."""
     shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_empty(folder: Path) -> None:
+    """Remove a folder that is there and that nothing is in."""
+    with suppress(OSError):
+        folder.rmdir()
 
 
 def require_room(folder: Path) -> None:

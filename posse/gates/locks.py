@@ -14,6 +14,7 @@ from pathlib import Path
 
 from posse.errors import InputError
 from posse.gates import files
+from posse.gates.disk import DISK
 
 LOCK = ".lock"
 
@@ -29,6 +30,8 @@ def take(descriptor: int) -> bool | None:
 
     None if there are no locks: on Windows, and on some file systems of networks.
     """
+    if not DISK.get().locks:
+        return None
     try:
         import fcntl  # noqa: PLC0415
     except ImportError:
@@ -51,8 +54,8 @@ def are_there(folder: Path) -> bool:
     try:
         return take(descriptor) is not None
     finally:
-        files.remove(place)
         os.close(descriptor)
+        files.remove(place)
 
 
 @contextmanager

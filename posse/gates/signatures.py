@@ -18,7 +18,7 @@ from contextlib import closing
 from pathlib import Path
 
 from posse.errors import DiskTrouble, InputError, PosseError
-from posse.gates.databases import connect, read_only, remove
+from posse.gates.databases import connect, read_only, remove, trouble
 
 SIGNED = ".signed"
 """What the register's name has after that of its journal."""
@@ -137,8 +137,9 @@ class SignedRegister:
         return db
 
     def _trouble(self, error: Exception) -> DiskTrouble:
+        why = trouble(error, self._path)
         return DiskTrouble(
-            f"{self._path} cannot be written ({error}), so nothing is signed; make room for it, or "
+            f"{self._path} cannot be written ({why}), so nothing is signed; make room for it, or "
             "mend the folder, and start this process again"
         )
 

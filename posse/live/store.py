@@ -243,7 +243,7 @@ class DecisionStore(Keeper):
             db.execute("INSERT OR IGNORE INTO about VALUES ('secret', ?)", (os.urandom(16),))
         except (OSError, sqlite3.Error) as error:
             raise DiskTrouble(
-                f"{self.path} cannot be used: {getattr(error, 'strerror', None) or error}; "
+                f"{self.path} cannot be used: {databases.trouble(error, self.path)}; "
                 "decisions are written there before they are answered, so its folder must be "
                 "writable"
             ) from None

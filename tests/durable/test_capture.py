@@ -11,6 +11,7 @@ import pytest
 
 from posse.durable.capture import Capture, writing
 from posse.errors import InputError, PosseError
+from posse.gates.disk import DISK, Disk
 
 WRITER = """
 import sys
@@ -118,3 +119,33 @@ def test_a_full_disk_is_said_once_so_that_others_can_still_be_told(
         with pytest.raises(PosseError, match="no space is left for a whole frame"):
             capture(0, -1, b"a frame")
         capture(0, -1, b"why this agent ends")
+
+
+class Filling(Disk):
+    """A disk with room for so many more bytes at the ends of files."""
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+
+    def adds(self, path: Path, data: bytes) -> bytes:
+        return data[: self.room]
+
+
+@pytest.mark.parametrize("room", range(0, 12, 3))
+def test_a_capture_goes_on_behind_its_last_whole_row_after_a_full_disk(
+    room: int, tmp_path: Path
+) -> None:
+    path = tmp_path / "frames"
+    with writing(path) as other, writing(path, goes_on=True) as capture:
+        assert capture is not None
+        assert other is not None
+        capture(0, 1, b"before")
+        token = DISK.set(Filling(room))
+        for each in (capture, other):
+            with pytest.raises(PosseError, match="no space is left for a whole frame"):
+                each(0, 1, b"without room")
+        DISK.reset(token)
+    with writing(path, goes_on=True) as again:
+        assert again is not None
+        again(0, 1, b"after")
+    assert frames_in(path) == [b"before", b"after"]

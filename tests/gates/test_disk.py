@@ -54,7 +54,7 @@ def test_all_that_is_written_is_asked_for(disk: Noting, tmp_path: Path) -> None:
     assert files.add(log, tmp_path / "log", b"whole")
     disk.room = 2
     assert not files.add(log, tmp_path / "log", b"torn")
-    assert files.read(tmp_path / "log") == b"wholeto"
+    assert files.read(tmp_path / "log") == b"whole"
     databases.connect(tmp_path / "ledger", 0.0).close()
     databases.remove(tmp_path / "ledger")
     asked = (

@@ -59,7 +59,8 @@ _MEMORY = 20 << 20, 5 << 20
 
 
 class SimulatedDisk(Disk):
-    """The disk of a process's machine. `trouble`: why writing fails, "" if it does not.
+    """The disk of a process's machine. `trouble`: why writing fails, "" if it does not; `locks`:
+    whether its files can be locked.
 
     `shared`: a file that the processes of other machines write, too; it loses nothing.
     """
@@ -68,6 +69,7 @@ class SimulatedDisk(Disk):
         self._schedule = schedule
         self._shared = shared
         self.trouble = ""
+        self.locks = True
         self.slow = 0.0
         """Seconds that each write takes."""
         self._open: list[SimulatedDatabase] = []
@@ -94,7 +96,7 @@ class SimulatedDisk(Disk):
             self.trouble = trouble
 
     def adds(self, path: Path, data: bytes) -> bytes:
-        if self.trouble == FULL and path != self._shared:  # there is room for a part
+        if self.trouble == FULL:  # there is room for a part
             return data[: self._schedule.random.randrange(len(data))]
         self.writes(path)
         if path != self._shared:
@@ -182,6 +184,8 @@ class SimulatedDatabase:
         self.process = process
         self.waits = False
         """Whether each row waits for the disk."""
+        self._alone = self._keeps = False
+        """Whether no other process is to have it, and so whether its lock is kept for good."""
         self._disk, self._schedule, self._timeout = disk, schedule, timeout
 
     @property
@@ -195,9 +199,11 @@ class SimulatedDatabase:
         if statement.startswith("PRAGMA"):
             self.waits |= statement.endswith(("= FULL", "= EXTRA"))
             alone = statement.startswith("PRAGMA locking_mode")
+            self._alone |= alone
             for pragma in [statement] if alone else [f"PRAGMA {own}" for own in _PRAGMAS]:
                 self.connection.execute(pragma)
             return ()
+        self._lock()
         call = partial(self.connection.execute, statement, values)
         return self._disk.waiting(self.process, self._timeout, call)
 
@@ -208,8 +214,18 @@ class SimulatedDatabase:
 
     def executescript(self, script: str) -> Any:
         """As SQLite does; what it makes is there already, but once."""
+        self._lock()
         call = partial(self.connection.executescript, script)
         return self._disk.waiting(self.process, self._timeout, call)
+
+    def _lock(self) -> None:
+        """Without locks SQLite asks again and again, as where another process has the file."""
+        if self._keeps or self.connection.in_transaction:
+            return
+        if not self._disk.locks:
+            self.process.wait(self._schedule.now + self._timeout, deaf=True)
+            raise sqlite3.OperationalError("database is locked")
+        self._keeps = self._alone
 
     def _write(self, statement: str) -> None:
         if not self.process.alive:

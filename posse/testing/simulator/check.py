@@ -2,8 +2,9 @@
 
 import functools
 import math
+import random
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any, get_args
 
@@ -25,6 +26,7 @@ from posse.spec.runfile import EngineSpec, RunSpec
 from posse.testing.simulator import undisturbed
 from posse.testing.simulator.faults import (
     DAMAGES,
+    DISKS,
     FOR_EVER,
     KILLS,
     KINDS,
@@ -41,6 +43,7 @@ from posse.testing.simulator.faults import (
     draw_for_ever,
     draw_mode,
     draw_of_keys,
+    draw_of_locks,
     draw_per_process,
     on_one_machine,
     one_by_one,
@@ -72,6 +75,8 @@ what is sent, and ask nobody meanwhile. Of a second in which an end cannot know 
 gone there are as many more: how often a session asks, with the oldest frame."""
 
 _MOST_AGENTS = 8
+_TWICE = 0.15
+"""How many seeds have two runs, one after the other by the same processes."""
 _SHORT_DEADLINE = 20.0
 _SHOWN = 40
 """Messages in a picture."""
@@ -176,7 +181,8 @@ def own_plan(seed: int) -> Plan:
     """The run of one of posse's own systems whose turn it is.
 
     Of four rounds one has no journals, two have, and one is of those that can be in the field. In
-    every other four the deadline is shorter than what faults may last.
+    every other four the deadline is shorter than what faults may last. Some have two runs, in the
+    lab.
     """
     names = [name for name, run in SMALL.items() if run["agents"]["count"] <= _MOST_AGENTS]
     turn = seed // len(names)
@@ -186,8 +192,9 @@ def own_plan(seed: int) -> Plan:
     if turn % 4 == 3:
         return field_plan(FIELD_SYSTEMS[seed % len(FIELD_SYSTEMS)], engine)
     name = names[seed % len(names)]
+    repeat = 1 + (random.Random(f"runs {seed}").random() < _TWICE)
     engine["durable"] = turn % 4 != 0
-    return prepare({"system": name, **SMALL[name], "engine": engine})
+    return prepare({"system": name, **SMALL[name], "engine": engine, "repeat": repeat})
 
 
 def attempt(
@@ -218,9 +225,9 @@ def attempt(
     of_keys = None if mode == "started" else draw_of_keys(seed, agents, frames)
     if faults is None:
         settings = _draw_settings(plan, seed, mode, keyed=of_keys is not None) * (kinds == KINDS)
+        apart = [*(of_keys or ()), *draw_of_locks(seed, agents, frames)]
         faults = draw(seed, agents, frames, links, can)
-        faults += draw_for_ever(seed, agents, frames, links, can)
-        faults += of_keys or () if kinds == KINDS else ()
+        faults += draw_for_ever(seed, agents, frames, links, can) + apart * (kinds == KINDS)
     if mode != "apart":
         faults = on_one_machine(faults, agents)
     need_keys = any(
@@ -258,8 +265,7 @@ def attempt(
             violations += _unnamed(cluster, cluster.went_back)
     finally:
         cluster.close()
-    seconds = cluster.schedule.now - START
-    all_faults = [*faults, *settings]
+    seconds, all_faults = cluster.schedule.now - START, [*faults, *settings]
     return SimulatedTrial(
         plan.spec.system, seed, cluster.durable, all_faults, violations, cluster.events, seconds
     )
@@ -321,7 +327,7 @@ def _starts_again(faults: Sequence[InjectedFault], cluster: SimulatedCluster) ->
     """Whether a coordinator that starts its agents itself starts again all that ended."""
     engine, kills = cluster.plan.spec.engine, Counter[int]()
     for fault in faults:
-        if fault.what in {"disk full", "disk error"} and cluster.durable:
+        if fault.what in DISKS and cluster.durable:
             return False
         if fault.what == "starter killed":
             return False
@@ -391,18 +397,20 @@ def _unblamed(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> Ite
     """What never ends is named in time by a coordinator that it spares, if it costs the run."""
     lasting = [fault for fault in faults if fault.lasts >= FOR_EVER]
     at_fault = {*cluster.mates([*touched(faults)])}
-    if not lasting or COORDINATOR in at_fault or not _began(cluster):
+    begun = _begun(cluster)
+    if not lasting or COORDINATOR in at_fault or not begun:
         return
     engine = cluster.plan.spec.engine
     within = engine.absence + engine.deadline + AFTER_FAULTS
+    within += engine.joining * (begun < len(cluster.numbers))
     passing = [fault for fault in faults if fault.lasts < FOR_EVER]
     within += sum(fault.lasts for fault in passing)
     # who lost its journal stays away: meanwhile only that counts, and then all the rest anew
     within += 2 * engine.absence * sum(fault.what in DAMAGES for fault in passing)
-    (begun, *_) = [e.when for e in cluster.events if e.what == lasting[0].what] or [math.inf]
+    (since, *_) = [e.when for e in cluster.events if e.what == lasting[0].what] or [math.inf]
     for event in cluster.events:
         if event.what == "ends" and event.source == COORDINATOR and (" " in event.detail):
-            late = event.when - begun
+            late = event.when - since
             if late > within or not {*_named_in(event.detail)} & at_fault:
                 yield Violation("what never ends is named", f"{late:.0f} s later: {event.detail}")
 
@@ -423,6 +431,7 @@ def _differences(
         healthy.clear()  # whom it started ends with it
     # by one that ended by itself, and has the record
     replaced = any(event.what == "a second ends" and not event.detail for event in cluster.events)
+    begun = _begun(cluster)
     for number, record in expected.items():
         if number not in cluster.records:
             if must:
@@ -430,7 +439,7 @@ def _differences(
                 yield Violation(name, f"run {number} did not end: {why}")
             elif healthy and not any(ended.code for ended in cluster.ended) and not replaced:
                 yield Violation("a loss is said", f"run {number} has no record and no error")
-            elif _spares(cluster, faults) and _began(cluster):
+            elif _spares(cluster, faults) and number < begun:
                 yield Violation("the others go on", f"run {number} did not end: {why}")
         elif different := _difference(cluster.records[number], record):
             missing = cluster.records[number].dismissed or {}
@@ -460,7 +469,7 @@ def _spares(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> bool:
     """
     if cluster.plan.on_missing == "end" and not cluster.plan.system.shares_arms:
         return False
-    ends = {"disk full", "disk error"} if cluster.starts else {"revoked key"}
+    ends = DISKS if cluster.starts else {"revoked key"}
     if any(fault.what in ends for fault in faults):
         return False
     if any(fault.lasts >= FOR_EVER and fault.what in LINKS | {"partition"} for fault in faults):
@@ -469,12 +478,15 @@ def _spares(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> bool:
     return COORDINATOR not in at_fault and len(at_fault) < cluster.plan.spec.agents.count
 
 
-def _began(cluster: SimulatedCluster) -> bool:
-    """Whether a run began, which does not without an agent that is lost before."""
-    return any(
-        event.what == "sent" and event.source == COORDINATOR and event.detail.startswith("Begin ")
-        for event in cluster.events
-    )
+def _begun(cluster: SimulatedCluster) -> int:
+    """How many runs began; one does not without an agent that is lost before."""
+    begins = defaultdict[int, set[str]](set)
+    for event in cluster.events:
+        if event.source == COORDINATOR and event.what == "sent":
+            name, *rest = event.detail.split(" ")
+            if name == "Begin":  # sent again it has its number again
+                begins[event.target].add(rest[0])
+    return max(map(len, begins.values()), default=0)
 
 
 def _admissions(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> Iterator[Violation]:

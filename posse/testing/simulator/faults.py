@@ -66,6 +66,9 @@ KeyFault = Literal["unlisted key", "no key", "key of another", "revoked key"]
 StartedFault = Literal["starter killed"]
 """What goes wrong only where the coordinator's process starts its agents itself."""
 
+LockFault = Literal["no locks"]
+"""What a file system of a network may lack. It is drawn apart: most such never had any."""
+
 HostileFault = Literal["garbled"]
 """What only a broken or hostile peer does. It is not drawn, and the run need only end, said or not:
 what is garbled may still be valid."""
@@ -101,6 +104,9 @@ OF_OTHERS = frozenset(
 OF_A_MACHINE = frozenset({"stand still", "power off", "clock"})
 """What happens to a machine, and so to all that is on it."""
 
+DISKS = frozenset({"disk full", "disk error", "no locks"})
+"""What of a disk may end a process."""
+
 KILLS = frozenset({"kill", "restart elsewhere", "power off", "out of patience"})
 
 DAMAGES = frozenset(
@@ -112,6 +118,8 @@ _SHARED = 0.15
 """How many seeds have several agents in a process."""
 _KEYED = 0.25
 """How many seeds have keys."""
+_LOCKLESS = 0.06
+"""How many seeds have a disk without locks."""
 _HERE, _STARTED = 0.15, 0.15
 """How many seeds have all on one machine: agents that join by a file, or are started."""
 
@@ -167,7 +175,7 @@ class InjectedFault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     `knob`: which constant, for all of the run, is `amount`.
     """
 
-    what: FaultKind | KeyFault | StartedFault | HostileFault | TrialSetting
+    what: FaultKind | KeyFault | StartedFault | LockFault | HostileFault | TrialSetting
     after: int
     ends: tuple[int, ...]
     lasts: float = 0.0
@@ -251,6 +259,22 @@ def draw_for_ever(
         return []
     first, *_ = draw(~seed, agents, frames, links, can)
     return [msgspec.structs.replace(first, lasts=FOR_EVER, later=0.0)]
+
+
+def draw_of_locks(seed: int, agents: int, frames: int) -> list[InjectedFault]:
+    """A process whose disk has no locks, of few seeds: from its beginning, or for some time."""
+    chance = random.Random(f"locks {seed}")
+    if chance.random() >= _LOCKLESS:
+        return []
+    always = chance.random() < 0.5
+    return [
+        InjectedFault(
+            what="no locks",
+            after=0 if always else chance.randrange(frames + 1),
+            ends=(chance.randrange(COORDINATOR, agents),),
+            lasts=FOR_EVER if always else _lasts(chance, _LONGEST / 4),
+        )
+    ]
 
 
 def draw_per_process(seed: int, agents: int) -> int:
@@ -635,13 +659,10 @@ class Nemesis:
 
     # --- disks -----------------------------------------------------------------------------------
 
-    def _disks(
-        self, fault: InjectedFault, trouble: str = "", slow: float = 0.0
-    ) -> Callable[[], None]:
+    def _disks(self, fault: InjectedFault, name: str, value: Any, rest: Any) -> Callable[[], None]:
         """Trouble with disks; who ended because of it is started again when it is over."""
         cluster, schedule = self._cluster, self._cluster.schedule
         of_disk = cluster.mates(fault.ends)
-        name, value, rest = ("trouble", trouble, "") if trouble else ("slow", slow, 0.0)
         ends = [
             self._hold((name, rank), value, partial(setattr, cluster.disks[rank], name), rest)
             for rank in of_disk
@@ -673,13 +694,16 @@ class Nemesis:
             self._cluster.start(mate)
 
     def _disk_full(self, fault: InjectedFault) -> Callable[[], None]:
-        return self._disks(fault, FULL)
+        return self._disks(fault, "trouble", FULL, "")
 
     def _disk_error(self, fault: InjectedFault) -> Callable[[], None]:
-        return self._disks(fault, BROKEN)
+        return self._disks(fault, "trouble", BROKEN, "")
 
     def _slow_disk(self, fault: InjectedFault) -> Callable[[], None]:
-        return self._disks(fault, slow=fault.amount)
+        return self._disks(fault, "slow", fault.amount, 0.0)
+
+    def _no_locks(self, fault: InjectedFault) -> Callable[[], None]:
+        return self._disks(fault, "locks", False, True)
 
     def _damaged(self, fault: InjectedFault, damage: Callable[[Path], None]) -> Callable[[], None]:
         """The process is killed, and its journal damaged before it is started again."""

@@ -77,7 +77,7 @@ def _orders(cluster: SimulatedCluster) -> Iterator[str]:
         return
     keys = signers_of(cluster.keys)
     shown, *kept = (
-        chains_in(path, keys) if path.exists() else {}
+        chains_in(path, keys) if path.exists() and path.stat().st_size else {}
         for path in (cluster.journal(rank).with_suffix(ORDERS) for rank in cluster.ranks)
     )
     yield from (chain.fault for chain in shown.values() if chain.fault)

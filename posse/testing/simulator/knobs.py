@@ -27,7 +27,7 @@ KNOBS: Final[Mapping[str, tuple[float, ...]]] = MappingProxyType(
         "posse.agent.uplink._LOOK_MS": (5, 500),
         "posse.agent.uplink._LONGEST_WAIT": (0.3, 5.0),
         "posse.clocks.immediate.SAY_EVERY": (1, 7),
-        "posse.clocks.immediate._BLOCK": (1, 3),
+        "posse.clocks.immediate._SAY_SECONDS": (0.5, 8.0),
         "posse.coordinator.hub._FAREWELL": (2.0, 9.0),
         "posse.coordinator.lobby.CATCH_UP": (0.1, 3.0),
         "posse.coordinator.patience._CALL_AGAIN": (0.2, 3.0),

@@ -261,6 +261,12 @@ OF_SEEDS = {
 }
 
 
+@pytest.mark.parametrize("seed", [203011235, 203011455])
+def test_a_seed_that_turned_how_many_rewards_are_read_ahead(seed: int) -> None:
+    """Of `parallel-ucb`, whose sums follow from that; no other system's do."""
+    assert attempt(own_plan(seed), seed).violations == []
+
+
 @pytest.mark.parametrize("name", OF_SEEDS)
 def test_a_seed_that_failed_once(name: str) -> None:
     seed, faults = OF_SEEDS[name]

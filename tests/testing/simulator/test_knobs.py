@@ -5,9 +5,10 @@ from importlib import import_module
 import pytest
 
 from posse.agent import process
+from posse.engines import memory
 from posse.plan import prepare
 from posse.protocol.machine import COORDINATOR
-from posse.testing.simulator.check import attempt, own_plan
+from posse.testing.simulator.check import attempt, own_plan, result_of
 from posse.testing.simulator.faults import InjectedFault
 from posse.testing.simulator.knobs import KNOBS, draw_forwarded, draw_knobs, turned
 from posse.testing.small import SMALL
@@ -49,6 +50,24 @@ def test_a_quarter_of_the_seeds_turns_some_and_says_which() -> None:
 def test_a_run_without_faults_does_not_depend_on_it(name: str) -> None:
     for value in KNOBS[name]:
         assert attempt(own_plan(8), 8, [knob(name, value)]).violations == []
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_no_run_in_memory_depends_on_any(name: str) -> None:
+    """With the most rewards read ahead or the fewest, say, one system had others summed."""
+    plan = prepare({"system": name, **SMALL[name]})
+    own = result_of(memory.run(plan, 0))
+    for end in (0, -1):
+        with turned([knob(each, values[end]) for each, values in KNOBS.items()]):
+            assert result_of(memory.run(plan, 0)) == own
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(len(SMALL)))
+@pytest.mark.parametrize("end", [0, -1])
+def test_no_run_of_processes_depends_on_any(seed: int, end: int) -> None:
+    knobs = [knob(each, values[end]) for each, values in KNOBS.items()]
+    assert attempt(own_plan(seed), seed, knobs).violations == []
 
 
 @pytest.mark.parametrize("name", ["ddp-mab", "private-ucb"])
