@@ -1,9 +1,10 @@
 """An agent's host: between runs, in a run, and what strangers and neighbours do to it."""
 
 import dataclasses
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
 from posse.coordinator.setups import agent_setups
@@ -12,9 +13,10 @@ from posse.plan import prepare
 from posse.protocol import control
 from posse.protocol.errors import LocalProtocolError
 from posse.protocol.machine import COORDINATOR, Explore, Send
-from posse.protocol.wire import HEADER, kind_of, read_header
+from posse.protocol.wire import HEADER, kind_of
 from posse_systems.dubey2020.messages import Bundle
 from posse_systems.rio2023.messages import Eliminated, Vote
+from tests.support.conversations import examples
 from tests.support.hosts import Recorded, begin, frame, sources
 from tests.support.runs import spec, with_machines
 
@@ -82,17 +84,6 @@ def test_what_a_coordinator_says_out_of_turn_is_refused_and_changes_nothing(
     assert votes[0] == votes[1]
 
 
-def test_nothing_of_a_run_before_is_taken_for_this_one() -> None:
-    host = voter()
-    host.receive(COORDINATOR, begin(run=4))
-    host.receive(COORDINATOR, frame(Eliminated((1,)), COORDINATOR, 1, run=3))
-    assert kinds(host) == ["Due"]
-    host.receive(COORDINATOR, begin(run=4))
-    host.receive(COORDINATOR, begin(run=3))
-    assert kinds(host) == ["Due", "Complaint", "Complaint"]
-    assert host.refused == {"out-of-turn": 2}
-
-
 def test_what_a_neighbour_sends_before_the_run_is_kept_for_it() -> None:
     host, punctual = neighbour(), neighbour()
     host.receive(None, bundle(1))
@@ -107,82 +98,6 @@ def test_what_a_neighbour_sends_before_the_run_is_kept_for_it() -> None:
         assert one.busy  # both neighbours' first slot is here
         one.step()
     assert host.sent == punctual.sent
-
-
-def test_who_fills_its_own_share_takes_no_other_neighbours_and_is_named() -> None:
-    """Agent 1 floods the agent with frames of the last run that there can be."""
-    host = neighbour()
-    for sequence in range(40):
-        host.receive(None, frame(Bundle(1, bytes(1 << 19)), 1, sequence, run=2**32 - 2))
-    host.receive(2, bundle(2))
-    host.receive(COORDINATOR, begin())
-    assert host._early == []
-    assert host.refused == {"too-early": 40}
-    host.receive(2, bundle(2))
-    assert host.refused == {"too-early": 40, "replayed": 1}
-    said, _ = [data for _, data in host.sent if kind_of(data) == "Complaint"]
-    assert msgspec.msgpack.decode(said[HEADER.size :])[:2] == ["Complaint", 1]
-
-
-def test_frames_of_a_far_run_give_way_to_those_of_the_next() -> None:
-    host = neighbour()
-    for sequence in range(40):
-        host.receive(None, frame(Bundle(1, bytes(1 << 19)), 1, sequence, run=2**32 - 2))
-    host.receive(1, bundle(1))
-    assert [read_header(kept).run for _, kept in host._early] == [0]
-    host.receive(1, frame(Bundle(1, b"x"), 1, 50, run=7))
-    host.receive(COORDINATOR, begin())
-    assert host.refused == {"too-early": 41}
-    host.receive(1, bundle(1))
-    assert host.refused == {"too-early": 41, "replayed": 1}
-
-
-def test_a_neighbour_is_named_to_the_coordinator_ten_times_at_most() -> None:
-    host = neighbour()
-    host.receive(COORDINATOR, begin())
-    for sequence in range(15):
-        host.receive(None, frame(Bundle(1, b"x"), 2, sequence))
-    complaints = [data for _, data in host.sent if kind_of(data) == "Complaint"]
-    assert len(complaints) == 10
-    assert all(b"wrong-length: " in data for data in complaints)
-    assert host.refused == {"wrong-length": 15}
-
-
-def test_who_lies_about_its_name_is_named_itself() -> None:
-    """Agent 2 sends in agent 1's name over its own link; agent 1 is not to blame."""
-    host = neighbour()
-    host.receive(COORDINATOR, begin())
-    host.receive(2, bundle(1))
-    assert host.refused == {"wrong-source": 1}
-    (said,) = [data for _, data in host.sent if kind_of(data) == "Complaint"]
-    assert msgspec.msgpack.decode(said[HEADER.size :]) == [
-        "Complaint",
-        2,
-        "wrong-source: 1 on the link of 2",
-    ]
-
-
-def test_a_neighbour_does_not_speak_for_the_coordinator() -> None:
-    host = neighbour()
-    host.receive(COORDINATOR, begin())
-    host.receive(1, frame(control.Stop(), 1, 0))
-    host.receive(None, frame(control.Stop(), 2, 0))
-    host.receive(2, frame(control.Stop(), COORDINATOR, 5))
-    assert host.refused == {"control-from-agent": 2, "wrong-source": 1}
-    assert host.busy
-
-
-def test_what_comes_after_the_end_is_dropped() -> None:
-    host = neighbour()
-    host.receive(COORDINATOR, begin())
-    host.receive(COORDINATOR, frame(control.Stop(), COORDINATOR, 1))
-    host.sent.clear()
-    host.receive(None, bundle(1))
-    host.receive(None, frame(Bundle(1, b"x"), 2, 0))
-    host.receive(COORDINATOR, frame(control.Stop(), COORDINATOR, 2))
-    assert not host.busy
-    assert host.sent == []
-    assert host.refused == {"out-of-turn": 1}
 
 
 class Asks:
@@ -252,3 +167,8 @@ def test_a_journal_hears_of_each_step_and_arrival_of_frames_taken_together_too()
     host.receive_all([(None, bundle(1), 6), (None, bundle(2), 7)])
     host.step()
     assert heard == [5, "step", 6, 7, "step"]
+
+
+@examples(Path(__file__).with_name("host.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

@@ -55,15 +55,6 @@ def test_no_path_and_no_code_from_the_network_is_opened(arms: dict[str, Any], mo
         TheirRun().accept(setup, 0)
 
 
-def test_with_a_run_file_its_own_arms_are_used(tmp_path: Path) -> None:
-    ours = central(arms=CSV | {"clip": [0.0, 2.0]}, base=str(tmp_path))
-    theirs = told(central(arms=CSV | {"path": "other-{rank}.csv"}))
-    setup = OwnRun(ours, lab=True).accept(theirs, 0)
-    assert (setup.arms, setup.base) == (ours.spec.arms, str(tmp_path))
-    elsewhere = OwnRun(ours, MINE, lab=True).accept(theirs, 0)
-    assert elsewhere.arms == CsvArms(path=MINE, count=3, clip=(0.0, 2.0))
-
-
 @pytest.mark.parametrize(
     ("change", "named"),
     [
@@ -134,22 +125,6 @@ def test_what_is_left_of_the_graph_is_computed_as_the_coordinator_does(
     assert TheirRun().left(0, [0]) is None
 
 
-def test_a_graph_that_is_drawn_is_the_run_files_in_the_field_alone(tmp_path: Path) -> None:
-    """There its seed is 0, and there is one run. In the lab agents do not know the seed."""
-    drawn = {"kind": "erdos-renyi", "p": 0.5}
-    run = field("ddp-mab", tmp_path, topology=drawn)
-    setup = told(run)
-    assert OwnRun(run, lab=False).accept(setup, 0).neighbours == setup.neighbours
-    with pytest.raises(PosseError, match="in neighbours"):
-        OwnRun(run, lab=False).accept(msgspec.structs.replace(setup, neighbours=()), 0)
-    parameters = {"epsilon": 1.0, "horizon": 200}
-    ours, theirs = (
-        spec("ddp-mab", 6, topology=drawn, seed=seed, parameters=parameters) for seed in (1, 2)
-    )
-    assert told(ours).neighbours != told(theirs).neighbours
-    OwnRun(ours, lab=False).accept(told(theirs), 0)
-
-
 @pytest.mark.parametrize("mode", ["lab", "x"])
 def test_real_rewards_are_not_given_to_the_labs_noise_unless_asked(mode: str) -> None:
     """Whatever is not the field is the lab: a mode that nobody knows is no way around it."""
@@ -181,14 +156,6 @@ def test_a_run_that_broke_off_must_be_as_the_run_file_says_now(tmp_path: Path) -
         own_data(budget=0.9).require_still(own_data().accept(private(), 0), 0)
 
 
-def test_with_data_of_its_own_the_claim_is_that_of_its_persons() -> None:
-    """ε = .5 for a reward: the agent allows two of each person, and its budget is theirs."""
-    of_two: dict[str, Any] = {"person": "who", "rewards_per_person": 2}
-    assert own_data(**of_two).accept(private(), 0).claim.epsilon == 1.0
-    with pytest.raises(PosseError, match=r"would cost ε = 1\.5 and the budget is 1"):
-        own_data(**{**of_two, "rewards_per_person": 3}).accept(private(), 0)
-
-
 @pytest.mark.parametrize(
     ("system", "parameters"),
     [
@@ -201,49 +168,6 @@ def test_with_data_of_its_own_systems_that_claim_nothing_are_refused(
 ) -> None:
     with pytest.raises(PosseError, match=f"{system} protects no reward by noise"):
         own_data().accept(private(system=system, parameters=parameters), 0)
-
-
-def test_with_data_of_its_own_epsilon_is_bounded_by_the_agents_budget() -> None:
-    own_data(budget=0.5).accept(private(), 0)
-    with pytest.raises(PosseError, match=r"would cost ε = 0\.5 and the budget is 0\.4"):
-        own_data(budget=0.4).accept(private(), 0)
-    with pytest.raises(PosseError, match=r"parameters\.epsilon: is 1e[+]308"):
-        own_data(budget=1000.0).accept(private(parameters={"epsilon": 1e308}), 0)
-    # what M agents' noise makes of it counts
-    printed = {"epsilon": 0.1, "horizon": 4000, "noise": "printed"}
-    with pytest.raises(PosseError, match=r"would cost ε = 1\.6"):
-        own_data().accept(private(system="cdp-mab", parameters=printed), 0)
-
-
-def test_with_data_of_its_own_no_other_agent_is_believed_to_be_honest() -> None:
-    """The coordinator chose `honest`; this agent's own share of the noise counts alone."""
-    shared = {"epsilon": 0.5, "horizon": 4000, "noise": "shared", "delta_prime": 1e-6}
-    all_honest = private(system="cdp-mab", parameters={**shared, "honest": 1.0})
-    assert (all_honest.claim.epsilon or 0.0) < 0.5
-    with pytest.raises(PosseError, match=r"would cost ε = 2\.\d+ and the budget is 1"):
-        own_data().accept(all_honest, 0)
-    assert own_data(budget=3.0).accept(all_honest, 0).claim.epsilon == pytest.approx(2.06, abs=0.01)
-    thousand = msgspec.structs.replace(all_honest, agents=1000)
-    charged = msgspec.structs.replace(
-        thousand, parameters={**shared, "epsilon": 1.0, "honest": 1.0}, alone=True
-    )
-    assert charged.claim.epsilon == pytest.approx(56.8, abs=0.1)
-
-
-def test_with_data_of_its_own_delta_is_bounded_too() -> None:
-    """By δ' = .9 the same sums cost ε = .16 that by δ' = 1e-6 cost 11: they leave as they are."""
-    ucb = {"epsilon": 1.0, "v": 1.1, "horizon": 400}
-    loose = private(system="private-ucb", parameters={**ucb, "delta_prime": 0.9})
-    assert (loose.claim.epsilon or 0.0) < 0.2
-    with pytest.raises(
-        PosseError, match=r"would cost δ = 0\.9, .* and 0\.001 is allowed; .*--delta"
-    ):
-        own_data().accept(loose, 0)
-    own_data(delta=0.95).accept(loose, 0)
-    slight = {"epsilon": 0.01, "horizon": 4000, "noise": "shared", "delta_prime": 1e-6}
-    own_data().accept(private(system="cdp-mab", parameters=slight), 0)
-    with pytest.raises(PosseError, match=r"would cost δ = 1e-06, .* and 0 is allowed"):
-        own_data(delta=0.0).accept(private(system="cdp-mab", parameters=slight), 0)
 
 
 @pytest.mark.parametrize(
@@ -277,5 +201,5 @@ def test_with_data_of_its_own_whatever_claims_an_epsilon_is_taken_part_in(
 
 
 @examples(Path(__file__).with_name("own_run.txt"), globals())
-def test_examples(play: Callable[[], None]) -> None:
-    play()
+def test_examples(play: Callable[..., None], request: pytest.FixtureRequest) -> None:
+    play(request)

@@ -4,12 +4,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import pytest
-
-from posse import SpecError
 from posse.experiments import prepare
 from posse_arena.cells import Cell, Setting, cells, run_file, settings
-from posse_arena.entrants import ENTRANTS, ours
+from posse_arena.entrants import ENTRANTS
 from posse_arena.problems import PROBLEMS, TASKS, TUNING, Size
 from tests.support.conversations import examples
 
@@ -40,12 +37,6 @@ def test_a_cell_that_is_refused_is_left_out_with_the_reason(monkeypatch):
     assert {one.where for one in out} == {
         f"players, players, {adversary}" for adversary in ("liars", "corruption", "equivocators")
     }
-
-
-def test_some_of_ours_are_chosen_by_name():
-    assert [e.name for e in ours(False, among=["ucb1", "moss"])] == ["ucb1", "moss"]
-    with pytest.raises(SpecError, match="'ucb2' is not known"):
-        ours(False, among=["ucb2"])
 
 
 def test_tuning_takes_instances_that_are_not_scored():

@@ -1,6 +1,7 @@
 """Federated linear bandits: a plain loop, both engines, what the noise covers, and the claims."""
 
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -31,9 +32,9 @@ from posse_arena.linear import (
     LinearTurn,
     LinearWish,
     sensitivity,
-    to_triangle,
 )
 from posse_arena.linear_summed import SummedParameters
+from tests.support.conversations import examples
 from tests.support.runfile import describe_run
 from tests.support.runs import assert_same_run
 
@@ -159,11 +160,6 @@ def test_each_pull_is_in_one_release_and_the_account_says_so(raw: dict[str, Any]
     assert privacy.releases_per_agent == [HORIZON // BATCH - 1] * AGENTS
 
 
-def test_only_the_corrected_claim_holds() -> None:
-    assert prepare(_raw("FEDUCB")).claim.holds
-    assert not prepare(_raw("FEDUCB", variant="printed")).claim.holds
-
-
 def test_one_reward_decides_when_the_printed_form_shares_but_not_the_corrected() -> None:
     """Of two arms at right angles: a first reward of 0 sends the agent to the other arm."""
     rows = np.eye(2)
@@ -223,33 +219,6 @@ def _graph(**more: Any) -> dict[str, Any]:
     given = {"agents": {"count": 6}, "topology": {"kind": "ring"}}
     parameters = {"horizon": HORIZON, **WAYS["FEDUCB"], **more}
     return _raw("FEDUCB_GRAPH", parameters=parameters, **given)
-
-
-def test_sums_that_travel_as_far_as_the_graph_is_wide_give_the_run_of_a_server() -> None:
-    server = posse.run(_raw("FEDUCB", agents={"count": 6})).runs[0]
-    wide, narrow = (posse.run(_graph(**more)).runs[0] for more in ({}, {"gamma": 1}))
-    assert wide.pulls_per_arm == server.pulls_per_arm
-    assert wide.regret_curve == server.regret_curve
-    assert narrow.regret_curve != wide.regret_curve
-    assert wide.privacy is not None
-    assert wide.privacy.spent_per_agent == [20.0] * 6
-    # three batches are told, by each of six agents to two neighbours, in three hops or in one
-    assert [run.communication.data.messages for run in (wide, narrow)] == [3 * 3 * 12, 3 * 12]
-
-
-def test_on_a_graph_slow_links_give_the_same_run() -> None:
-    near, far = (
-        posse.run({**_graph(), **more}).runs[0] for more in ({}, {"network": {"delay": 1}})
-    )
-    assert near.regret_curve == far.regret_curve
-    assert near.communication.data == far.communication.data
-
-
-def test_an_agent_without_neighbours_goes_on_by_its_own_sums() -> None:
-    one = {"agents": {"count": 1}}
-    alone = posse.run({**_graph(), **one, "topology": {"kind": "path"}}).runs[0]
-    server = posse.run(_raw("FEDUCB", **one)).runs[0]
-    assert alone.pulls_per_arm == server.pulls_per_arm
 
 
 @pytest.mark.parametrize(
@@ -339,25 +308,6 @@ def test_an_audit_finds_noise_that_does_not_cover_a_reward_and_none_that_does(
     assert bool(result.violations) == found
 
 
-def test_sums_of_as_many_features_as_there_may_be_are_sent_and_of_more_refused() -> None:
-    arms = {"kind": "linear", "features": [[1.0] + 99 * [0.0], 100 * [0.1]], "theta": 100 * [0.1]}
-    parameters = {"horizon": 2, "batch": 1}
-    run = posse.run(_raw("POOLED", arms=arms, parameters=parameters)).runs[0]
-    assert run.pulls == 2 * AGENTS
-    arms = {"kind": "linear", "features": [[1.0] + 100 * [0.0], 101 * [0.09]]}
-    with pytest.raises(SpecError, match="has 101 numbers a row; there may be 100"):
-        prepare(_raw("POOLED", arms=arms, parameters=parameters))
-
-
-def test_with_little_noise_masked_sums_give_the_run_of_sums_in_the_open() -> None:
-    open_sums = posse.run(
-        _raw("FEDUCB", parameters={"horizon": HORIZON, **WAYS["FEDUCB"], "epsilon": 1e9})
-    ).runs[0]
-    masked = posse.run(_summed(epsilon=1e9, precision=30)).runs[0]
-    assert masked.pulls_per_arm == open_sums.pulls_per_arm
-    assert masked.regret_curve == open_sums.regret_curve
-
-
 def test_agents_ask_for_shares_of_the_noise_that_is_claimed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -374,18 +324,6 @@ def test_agents_ask_for_shares_of_the_noise_that_is_claimed(
     p = plan.parameters
     assert isinstance(p, SummedParameters)
     assert {*asked} == {(p.scale, -(-AGENTS // 2))}
-
-
-def test_rounding_moves_each_word_by_one_more_at_most() -> None:
-    """By hand, d = 2: x = (1, 0), y = 1 for x = (-.3, .95), y = 1 beside sums that are near .5.
-
-    The five numbers move by .91, .285, .9025, 1.3 and .95, less than 5.83 in all, the words by 6.
-    """
-    p = SummedParameters(horizon=9, epsilon=1.0, dimensions=2, precision=0)
-    one, other = (to_triangle(np.outer(x, [*x, 1.0])) for x in ([1.0, 0.0], [-0.3, 0.95]))
-    beside = 0.5 - np.minimum(one, other) - 1e-6  # so that the smaller number rounds down
-    moved = np.abs(np.rint(one + beside) - np.rint(other + beside)).sum()
-    assert sensitivity(2) < moved == 6 <= p.most
 
 
 @pytest.mark.parametrize(
@@ -471,7 +409,6 @@ def test_tables_of_logs_that_cannot_be_are_refused(
         prepare({**raw, "arms": {**raw["arms"], **change}})
 
 
-def test_rows_with_features_are_for_the_lab_and_for_nobody_in_particular(tmp_path: Path) -> None:
-    raw = _replayed(tmp_path)
-    with pytest.raises(SpecError, match="shows all rows of a slot"):
-        prepare({**raw, "privacy": {"person": "agent", "rewards_per_person": 1}})
+@examples(Path(__file__).with_name("linear.txt"), globals())
+def test_examples(play: Callable[..., None], request: pytest.FixtureRequest) -> None:
+    play(request)

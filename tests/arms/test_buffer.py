@@ -1,5 +1,7 @@
 """Looking ahead never changes what is drawn, nor its order."""
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 
 from posse.arms.buffer import RewardBuffer
 from posse.measure.numbers import counted
+from tests.support.conversations import examples
 from tests.support.paced import Rising
 
 
@@ -70,31 +73,6 @@ def test_rewards_are_used_in_order_whatever_was_peeked_at(
     assert used(RewardBuffer(Counting(), 2), operations) == used(Plain(), operations)
 
 
-def test_sums_beyond_the_buffer_are_the_arms_own() -> None:
-    """A few rewards left in a buffer do not make a sum of many cost one draw each."""
-    arms = Counting()
-    buffer = RewardBuffer(arms, 2)
-    buffer.sums((0, 1), 5)
-    assert arms.totalled == 1
-    buffer.peek((0,), 3)
-    assert buffer.sums((0, 1), 5).tolist() == [5 + 6 + 7 + 8 + 9, 500 + 35]
-    assert arms.totalled == 3  # arm 1 whole, arm 0 but for three
-    buffer.peek((0,), 7)
-    assert buffer.sums((0,), 5).tolist() == [10 + 11 + 12 + 13 + 14]
-    assert arms.totalled == 3
-    assert buffer.take_one(0) == 15
-
-
-def test_the_world_is_not_pulled_ahead() -> None:
-    arms = Counting(simulated=False)
-    RewardBuffer(arms, 1).take_one(0)
-    assert arms.drawn == {0: 1}
-    ahead = Counting()
-    buffer = RewardBuffer(ahead, 1)
-    assert [buffer.take_one(0) for _ in range(3)] == [0.0, 1.0, 2.0]
-    assert ahead.drawn[0] > 3
-
-
 @given(OPERATIONS, st.integers(0, 12), st.sampled_from([(0, 1), (0,), (1,)]), st.integers(1, 9))
 @example([("take", (1,), 3)], 4, (0, 1), 10)
 @example([("peek", (0,), 3), ("take", (0,), 2)], 4, (0,), 3)
@@ -115,21 +93,6 @@ def test_where_rewards_end_a_peek_is_as_wide_as_the_shortest_arm_and_the_shortag
     said = f"arm {short[0]} has {rewards} left and {times} are needed" if short else ""
     assert buffer.shortage(arms, times) == said
     assert RewardBuffer(Counting(), 2).shortage(arms, 10**9) == ""
-
-
-def test_whenever_an_arm_that_may_be_slow_gave_rewards_that_is_told() -> None:
-    told: list[int] = []
-    arms = Counting(simulated=False)
-    buffer = RewardBuffer(arms, 3, lambda: told.append(sum(arms.drawn.values())))
-    assert buffer.sums((0, 1), 4).tolist() == [6.0, 406.0]
-    assert told == [4, 8]
-    buffer.peek((0, 2), 5)
-    assert told == [4, 8, 13, 18]
-    buffer.take_one(1)
-    buffer.take((1,), 2)
-    assert told == [4, 8, 13, 18, 19, 21]
-    RewardBuffer(Counting(), 3, lambda: told.append(-1)).sums((0, 1), 4)
-    assert told[-1] == 21
 
 
 class InTurn(Counting):
@@ -153,7 +116,6 @@ def test_rewards_of_0_and_1_are_kept_in_bytes_and_used_as_floats(
     assert used(in_bytes, operations) == used(as_floats, operations)
 
 
-def test_a_reward_of_0_or_1_that_was_looked_at_takes_a_byte() -> None:
-    buffer = RewardBuffer(InTurn(), 1)
-    assert buffer.peek((0,), 512).dtype == float
-    assert buffer._drawn[0].nbytes == 512
+@examples(Path(__file__).with_name("buffer.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

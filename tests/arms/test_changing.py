@@ -9,12 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from scipy import stats
 
 import posse
 from posse.arms import ArmsSpec
-from posse.arms.changing import Walk
-from tests.support.arms import ERROR_RATE
 from tests.support.conversations import examples
 from tests.support.runfile import describe_run
 from tests.support.runs import assert_same_run
@@ -29,15 +26,6 @@ def _means(raw: dict[str, Any], *slots: int) -> list[list[float]]:
     table = arms.means_at(np.random.default_rng(1), 0)(np.array(slots))
     rounded: list[list[float]] = table.round(12).tolist()
     return rounded
-
-
-def test_a_walk_is_the_same_for_all_who_ask_and_its_steps_have_their_deviation() -> None:
-    first, second = (Walk(np.random.default_rng(3), 2, 0.1) for _ in range(2))
-    late = second(np.array([3000]))
-    path = first(np.arange(3001))
-    assert (path[3000] == late[0]).all()
-    assert (path[0] == 0).all()
-    assert stats.kstest(np.diff(path, axis=0).ravel() / 0.1, "norm").pvalue > ERROR_RATE
 
 
 def _run(raw: dict[str, Any], **more: Any) -> dict[str, Any]:

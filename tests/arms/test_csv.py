@@ -6,16 +6,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from posse.arms import csv, log_file
 from posse.engines import memory
 from posse.plan import prepare
-from tests.support.arms import ERROR_RATE, build
+from tests.support.arms import build
 from tests.support.conversations import examples
 
 
@@ -23,16 +21,6 @@ def log(folder: Path, rows: list[tuple[int, float]], rank: int = 0) -> dict[str,
     lines = "".join(f"{arm},{reward}\n" for arm, reward in rows)
     (folder / f"log-{rank}.csv").write_text("arm,reward\n" + lines)
     return {"kind": "csv", "path": "log-{rank}.csv", "count": 2}
-
-
-def test_csv_with_replacement_draws_every_row_alike(tmp_path: Path) -> None:
-    rows = [(0, r / 10) for r in range(10)]
-    arms = build({**log(tmp_path, rows), "replace": True}, base=str(tmp_path))
-    assert arms.remaining(0) is None
-    assert arms.remaining(1) == 0
-    assert len(arms.draw(1, 3)) == 0
-    drawn = np.round(arms.draw(0, 10_000) * 10).astype(int)
-    assert stats.chisquare(np.bincount(drawn, minlength=10)).pvalue > ERROR_RATE
 
 
 def test_with_clip_what_is_no_number_is_an_end_of_the_interval_and_ends_no_run(

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import posse
 from posse.arms import SleepingArms
-from posse.durable.checkpoint import read, written
 from posse.errors import SpecError
 from posse.experiments import prepare
 from posse.script import Parameters, Positive, Pull, Script, system
@@ -74,12 +73,6 @@ def test_arms_sleep_as_often_as_asked_and_not_the_same_at_each_agent() -> None:
     open_ = [_sets(DRAWN, 20_000, rank) for rank in (0, 1)]
     assert np.abs(open_[0].mean(axis=0) - [0.5, 0.8, 1.0]).max() < 0.02  # 5 deviations
     assert 0.4 < (open_[0] != open_[1])[:, 0].mean() < 0.6
-
-
-def test_the_sets_are_plain_data_that_a_checkpoint_keeps() -> None:
-    openings = msgspec.convert(BOTH, SleepingArms).openings(np.random.default_rng(1), 2)
-    again = read(written(openings, {}), {})
-    assert (again.table(np.arange(50)) == openings.table(np.arange(50))).all()
 
 
 def _run(raw: dict[str, Any], **more: Any) -> dict[str, Any]:

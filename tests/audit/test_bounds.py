@@ -1,8 +1,9 @@
 """What two counts prove, and how seldom that is too much."""
 
 import math
+from collections.abc import Callable
+from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -10,6 +11,7 @@ from scipy.stats import binomtest
 
 from posse.audit import bounds
 from posse.audit.bounds import ERROR, epsilon_at_least
+from tests.support.conversations import examples
 
 
 @given(st.integers(1, 5_000), st.data())
@@ -45,29 +47,6 @@ def test_the_intervals_are_scipys(trials: int, share: float, error: float) -> No
     assert bounds.at_most(hits, trials, error) == pytest.approx(interval.high)
 
 
-def test_more_than_is_spent_is_seldom_found() -> None:
-    # randomised response with ε = 1; of 400 audits 4 may find more, 12 with probability 1e-3
-    generator, yes = np.random.default_rng(1), math.e / (1 + math.e)
-    hits, others = generator.binomial(2000, [[yes], [1 - yes]], (2, 400))
-    found = epsilon_at_least(hits, others, 2000)
-    assert (found > 1).sum() <= 12
-    assert found.mean() > 0.8
-
-
-def test_the_runs_that_twice_the_epsilon_would_need() -> None:
-    needed = bounds.runs_needed(0.5, 1.0, 0.0)
-    assert needed is not None
-    half = needed // 2
-    shows = [epsilon_at_least(n // 2, round(n * 0.5 * math.exp(-2)), n) for n in (half // 2, half)]
-    assert shows[0] < 1 < shows[1] * 1.1
-    assert bounds.runs_needed(0.5, 0.0, 0.0) is None
-    assert bounds.runs_needed(1e-6, 1.0, 1e-5) is None
-
-
-def test_so_many_runs_show_at_most_so_much():
-    """2,000 runs, half of them for learning, show at most ε = 5.2; 7.0 takes some 12,000."""
-    assert bounds.most_shown(2_000) == pytest.approx(5.24, abs=0.01)
-    enough = bounds.runs_to_refute(7.0)
-    assert enough is not None
-    assert bounds.most_shown(enough) > 7.0 >= bounds.most_shown(enough * 97 // 100)
-    assert bounds.runs_to_refute(60.0) is None
+@examples(Path(__file__).with_name("bounds.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

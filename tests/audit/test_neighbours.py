@@ -82,23 +82,6 @@ def test_two_of_one_group_exchange_the_first_rewards_of_its_first_round():
     assert drawn[1] == [[0, 0.5, 0.5], [1, 0.5, 0.5], [0.5] * 3]
 
 
-def test_the_run_files_own_rewards_are_drawn_once():
-    one, other = (arms(side, place=1, run=side)[0].draw(0, 50) for side in (0, 1))
-    assert np.flatnonzero(one != other).tolist() == [1]
-    assert 0 < one.mean() < 1
-    # without a case each run draws its own
-    anew = [arms(0, run=run)[0].draw(0, 50) for run in (1, 2)]
-    assert (anew[0] != anew[1]).any()
-
-
-def test_pulls_are_written_down_and_not_drawn_ahead_where_they_are_watched():
-    made, world = arms(0, watched=True, levels=(0.5,))
-    assert not made.simulated
-    made.draw(1, 1)
-    made.totals((0, 1), 3)
-    assert world.pulls == {0: [(1, 1), (0, 3), (1, 3)]}
-
-
 @examples(Path(__file__).with_name("neighbours.txt"), globals())
 def test_examples(play: Callable[[], None]) -> None:
     play()

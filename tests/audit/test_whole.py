@@ -31,12 +31,6 @@ def verdict(fault, runs=800, **more):
     return found
 
 
-def test_an_audit_says_beforehand_how_long_it_takes_at_most():
-    plan = prepare(planted("none"))
-    said = Audit(plan=plan, runs=800, jobs=1, cases=CASE).forecast
-    assert re.fullmatch(r"at most about 2,000 runs of \S+ s: .+ at most, and [0-9,]+ MB", said)
-
-
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("name", ["README.md", "examples/first_ride.toml", ""])

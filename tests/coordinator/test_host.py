@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,20 +12,17 @@ import pytest
 
 from posse.coordinator.assembly import no_report
 from posse.coordinator.host import CoordinatorHost
-from posse.errors import RunFailed
-from posse.hosts.effects import AgentLeft, HostEffect, LinkChanged, MadeProgress, SendFrame
+from posse.hosts.effects import HostEffect, LinkChanged, MadeProgress, SendFrame
 from posse.plan import Plan
 from posse.protocol import control
-from posse.protocol.masking import PublicKey
 from posse.protocol.message import Message
 from posse.protocol.wire import NO_RUN, kind_of
 from posse.results.vouched import KIND, last_word
 from posse_systems.rio2023.messages import Eliminated, Vote
-from posse_systems.tossou2015.messages import Choice
 from tests.support import anonymous
+from tests.support.conversations import examples
 from tests.support.field import field
 from tests.support.hosts import frame, sources
-from tests.support.players import spec as players
 from tests.support.runs import spec
 from tests.support.signing import signers
 
@@ -122,16 +119,6 @@ def test_what_an_agent_says_out_of_turn_is_refused_and_named(message: Any, reaso
     assert told.host.waiting_for() == waiting
 
 
-def test_frames_of_another_run_or_in_anothers_name_are_refused() -> None:
-    host = Told(spec("mase", agents=8)).host
-    host.receive(2, frame(control.Due(1.0), 3, 0))
-    host.receive(2, frame(control.Due(1.0), 2, 0, run=1))
-    host.receive(2, frame(control.Due(1.0), 2, 0))
-    host.receive(2, frame(control.Due(1.0), 2, 0))
-    assert host.refused == {"wrong-source": 1, "stale-run": 1, "replayed": 1}
-    assert host.waiting_for() == [0, 1, 3, 4, 5, 6, 7]
-
-
 def test_a_link_that_changes_before_the_run_is_heard_of_takes_no_later_frames_place() -> None:
     told = Told(spec("mase", agents=8))
     for up, number, run in ((False, 1, NO_RUN), (True, 7, 6)):
@@ -140,58 +127,6 @@ def test_a_link_that_changes_before_the_run_is_heard_of_takes_no_later_frames_pl
     told.host.receive(2, frame(control.Due(1.0), 2, 0))
     assert told.host.refused == {}
     assert 2 not in told.host.waiting_for()
-
-
-def test_nothing_more_is_taken_from_whoever_was_dismissed() -> None:
-    told = Told(players(players=3))
-    assert told.host.outlives_agents
-    told.carry(told.host.lose(1))
-    told.carry(told.host.lose(1))
-    told.say(1, Choice(1, 0))
-    assert told.host.refused["dismissed"] == 1
-    assert told.sent() == [(0, "Stop"), (2, "Stop")]  # by default players do not go on
-    for rank in (0, 2):
-        told.say(rank, report(regret={}, curve={}))
-    assert told.host.record is not None
-    assert told.host.record.dismissed == {1: "lost"}
-
-
-def test_neighbours_that_go_on_hear_that_one_was_lost_after_it_was_done() -> None:
-    """Its last messages may have been lost with it, and they would wait for ever."""
-    graph = {"topology": {"kind": "ring"}, "parameters": {"horizon": 500}}
-    told = Told(spec("cooperative-ucb", 4, **graph))
-    assert told.host.outlives_agents
-    for rank in (1, 2):
-        told.say(rank, control.Finished(0), now=9.0)
-    told.sent()
-    told.carry(told.host.lose(1))
-    assert told.sent() == [(0, "Gone")]
-
-
-def test_a_timer_is_set_by_the_clock_that_was_handed_in() -> None:
-    seconds = [1_000.0]
-    run = players(players=2, deadline=7.0)
-    told = Told(run, lambda: int(seconds[0] * 1e9))
-    assert told.host.timer == 1_007.0
-    seconds[0] = 1_003.0
-    for rank in range(2):
-        told.say(rank, Choice(1, rank))
-    assert told.host.timer == 1_010.0
-    told.sent()
-    told.say(0, Choice(2, 0))
-    told.carry(told.host.fire())
-    assert told.host.refused == {"silent": 1}
-    assert told.host.timer == math.inf
-    assert told.sent() == [(0, "Stop")]
-
-
-def test_who_fails_ends_its_own_part_with_its_sentence_and_what_was_refused() -> None:
-    told = Told(spec("mase", agents=8))
-    told.say(3, control.Complaint(4, "mal\x1bformed"))
-    left = told.say(5, control.Failed("no way on\x1b[2J\nagent 1 did it"))
-    trouble = "; the coordinator refused what agent 3 sent: no-neighbour: 4"
-    said = r"agent 5 cannot go on: no way on\x1b[2J"
-    assert left == (AgentLeft(5, f"{said}{trouble}\nagent 1 did it"),)
 
 
 def test_what_brings_a_run_on_is_told_from_what_does_not() -> None:
@@ -223,46 +158,6 @@ def test_what_brings_a_run_on_is_told_from_what_does_not() -> None:
     }
 
 
-def test_a_report_that_cannot_be_true_ends_its_agents_part_at_once() -> None:
-    told = Told(spec("independent", agents=2))
-    for rank in range(2):
-        told.say(rank, control.Finished(rank))
-    assert told.say(1, report(pulls=b"abc")) == (
-        AgentLeft(1, "agent 1 sent a report that cannot be true: bad-report: pulls"),
-    )
-    assert told.host.refused == {"bad-report": 1}
-
-
-def test_a_run_of_which_no_report_can_be_used_measured_nothing_and_failed() -> None:
-    told = Told(spec("independent", agents=2))
-    for rank in range(2):
-        told.say(rank, control.Finished(rank))
-    for rank in range(2):
-        told.say(rank, report(pulls=b"abc"))
-    told.carry(told.host.lose(0, "lost"))
-    why = (
-        r"1 measured nothing, .*: refused were 2 bad-report; .* agent 0 \(lost\), agent 1 \(lost\)$"
-    )
-    with pytest.raises(RunFailed, match=why):
-        told.carry(told.host.lose(1, "lost"))
-
-
-def test_whoever_is_waited_for_in_vain_is_lost_where_the_run_can_do_without() -> None:
-    told = Told(anonymous.spec("anonymous", 6))
-    assert told.host.fall_silent() is None  # all of them: that is no run any more
-    one = Told(anonymous.spec("anonymous", 6))
-    assert one.fall_silent([5])  # who does not answer holds up the others
-    assert one.host.waiting_for() == [0, 1, 2, 3, 4]
-    for rank in range(5):
-        told.say(rank, PublicKey(bytes([rank + 1] * 32)))
-    assert told.host.waiting_for() == [5]
-    told.sent()
-    assert told.fall_silent()
-    assert {kind for _, kind in told.sent()} == {"Keys", "Assign"}
-    assert told.host.waiting_for() == [0, 1, 2, 3, 4]
-    assert told.host.fall_silent() is None
-
-
 @pytest.mark.inside
 def test_who_is_gone_is_not_waited_for_whatever_the_machine_says(
     monkeypatch: pytest.MonkeyPatch,
@@ -273,27 +168,6 @@ def test_who_is_gone_is_not_waited_for_whatever_the_machine_says(
     monkeypatch.setattr(told.host._server, "missing", lambda: [5])
     assert told.host.waiting_for() == [0, 1, 2, 3, 4]
     assert told.host.fall_silent() is None
-
-
-def test_of_neighbours_that_wait_for_each_other_who_does_not_answer_is_lost() -> None:
-    graph = {"topology": {"kind": "ring"}, "parameters": {"horizon": 500}}
-    told = Told(spec("cooperative-ucb", 5, **graph))
-    for rank in (0, 1, 2, 4):
-        told.say(rank, control.SlotReached(), now=50.0)
-    told.say(4, control.SlotReached(), now=100.0)
-    told.say(3, control.SlotReached(), now=50.0)
-    assert told.host.suspects() == [0, 1, 2, 3, 4]
-    assert told.host.fall_silent([]) is None
-    assert told.fall_silent([2])
-    assert told.host.dismissed == {2: "silent"}
-    assert told.sent() == [(1, "Gone"), (3, "Gone")]
-
-
-def test_agents_that_hold_different_results_end_the_run() -> None:
-    told = Told(spec("mase", agents=8))
-    told.say(3, control.Attested(1, b"x"))
-    with pytest.raises(RunFailed, match="agents 3 and 4 hold different results after step 1"):
-        told.say(4, control.Attested(1, b"y"))
 
 
 def test_an_answer_that_its_agent_signed_otherwise_is_refused(tmp_path: Path) -> None:
@@ -329,3 +203,8 @@ def test_an_answer_that_its_agent_signed_otherwise_is_refused(tmp_path: Path) ->
     right = own[0].sign(KIND, said(1))
     assert answers(right)["bad-signature"] == len(wrong)
     assert host.attendance.vouched == {0: right}
+
+
+@examples(Path(__file__).with_name("host.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

@@ -3,6 +3,7 @@
 import logging
 import math
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +19,13 @@ from posse.durable.directory import RunDirectory
 from posse.errors import LogError, PosseError, RunFailed, SpecError
 from posse.plan import Plan, prepare
 from posse.protocol import control
-from posse.protocol.errors import LocalProtocolError
 from posse.protocol.machine import COORDINATOR
-from posse.protocol.message import kind_name
 from posse.protocol.wire import encode
 from posse.reading import folder as folders
 from posse.report import run_page
 from posse.results.record import RunRecord
 from posse_systems.rio2023.messages import Vote
+from tests.support.conversations import examples
 from tests.support.field import documented, kinds
 from tests.support.hosts import Recorded, begin, sources
 from tests.support.noise import needs_noise
@@ -124,11 +124,6 @@ def test_the_fields_noise_has_the_laplace_law() -> None:
     assert abs(np.mean(noise().bernoulli(0.3, 20_000)) - 0.3) < 5 * (0.21 / 20_000) ** 0.5
 
 
-def test_a_bare_draw_is_refused() -> None:
-    with pytest.raises(LocalProtocolError, match="never drawn by itself"):
-        noise().laplace(1.0, 3)
-
-
 @pytest.mark.parametrize(
     ("changes", "match"),
     [
@@ -150,21 +145,6 @@ def test_a_bare_draw_is_refused() -> None:
 def test_what_the_field_refuses(tmp_path: Path, changes: dict[str, Any], match: str) -> None:
     with pytest.raises(SpecError, match=match):
         field_spec(tmp_path, **changes)
-
-
-def test_what_is_meant_is_said(tmp_path: Path) -> None:
-    """Attack a28: an ε that protects nothing, and the M ε of the print, need a word each."""
-    meant = field_spec(tmp_path, 5, parameters={"epsilon": 50.0}, privacy={"budget": 50.0})
-    assert meant.claim.epsilon == 50.0
-    federated = {"epsilon": 0.2, "horizon": 4000}
-    silent = field_spec(tmp_path, 40, "cdp-mab", parameters=federated)
-    assert silent.claim.epsilon == 0.2
-    said = field_spec(tmp_path, 40, "cdp-mab", parameters=federated | {"noise": "printed"})
-    assert said.claim.epsilon == 8.0
-    with pytest.raises(SpecError, match="would cost ε = 12 and"):
-        field_spec(tmp_path, 60, "cdp-mab", parameters=federated | {"noise": "printed"})
-    lab = {"mode": "lab", "engine": {"clock": "slots"}, "parameters": federated}
-    assert field_spec(tmp_path, 40, "cdp-mab", **lab).claim.epsilon == 8.0
 
 
 def test_real_rewards_refuse_a_labs_noise(rewards: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -202,24 +182,6 @@ def test_what_leaves_a_process_is_what_the_page_lists(
     assert record.privacy.spent_per_agent is None
     assert record.communication.data.messages >= 3
     assert re.search(r"used \d+ rewards and spent ε = 2 by [1-9]\d* releases?;", caplog.text)
-
-
-def test_the_page_names_what_goes_wrong_too() -> None:
-    wrong = documented("Only when something is wrong")
-    assert wrong == {
-        "agent": {"Failed", "Complaint", "Contradicted", "Linked", "Resume"},
-        "coordinator": {"Moved", "Refused", "Resumed", "Unknown", "Whose"},
-    }
-    listed = documented("In every run")
-    lab_only = {"Due", "Report", "Advance", "Attested"}
-    alone = documented("Systems without a server")
-    assert alone == {"agent": {"SlotReached", "Ended"}, "coordinator": set()}
-    within = control.TO_AGENT + control.TO_COORDINATOR
-    everything = {kind_name(kind) for kind in within + control.TO_JOINING + control.TO_LOBBY}
-    known = listed["agent"] | listed["coordinator"] | wrong["agent"] | wrong["coordinator"]
-    lost = documented("When an agent is lost")
-    assert lost["agent"] | lost["coordinator"] == {"Gone", "Standing", "Regroup"}
-    assert everything - lab_only == known | {"SlotReached", "Gone", "Standing", "Regroup"}
 
 
 def host_of(run: Plan) -> Recorded:
@@ -330,3 +292,8 @@ def test_what_a_result_of_the_field_says_and_its_page_show_no_seed(
     assert "seed" not in page.kicker
     (table,) = next(one for one in page.sections if one.id == "runs").tables
     assert table.header[:2] == ["run", "status"]
+
+
+@examples(Path(__file__).with_name("field.txt"), globals())
+def test_examples(play: Callable[..., None], request: pytest.FixtureRequest) -> None:
+    play(request)

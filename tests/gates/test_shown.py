@@ -1,10 +1,14 @@
 """Text of peers."""
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from posse.gates.shown import blamed, cell, harmless, label, printable, tex
+from posse.gates.shown import cell, harmless, printable, tex
+from tests.support.conversations import examples
 
 
 @pytest.mark.parametrize(
@@ -30,15 +34,6 @@ def test_it_is_one_short_line_whatever_was_said(said: str, longest: int) -> None
     assert len(shown) <= 10 * longest + 1
 
 
-def test_a_reason_names_who_gave_it() -> None:
-    assert blamed(3, "no file") == "agent 3 cannot go on: no file"
-    assert blamed(3, "agent 3 has a defect") == "agent 3 has a defect"
-    assert blamed(3, "agent 3, arm 0, call 1: it raised") == "agent 3, arm 0, call 1: it raised"
-    assert blamed(3, "agent 30 lied") == "agent 3 cannot go on: agent 30 lied"
-    assert blamed(3, "agent 3: a\x07\nb\x1b\nc", "; why") == "agent 3: a\\x07; why\nb\\x1b\nc"
-    assert len(blamed(0, "x\n" * 4_000).split("\n")) == 61
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -48,11 +43,6 @@ def test_a_reason_names_who_gave_it() -> None:
 )
 def test_a_formula_in_a_cell_is_text(text: str) -> None:
     assert cell(text) == f"'{text}"
-
-
-def test_other_cells_are_as_they_are() -> None:
-    for text in ("", "a = b", "[x]", "5", "'quoted", "日本"):
-        assert cell(text) == text
 
 
 @pytest.mark.parametrize(
@@ -69,13 +59,13 @@ def test_each_sign_of_a_cell_in_latex_stands_for_itself(text: str, shown: str) -
     assert tex(text) == shown
 
 
-def test_a_label_has_short_printable_lines() -> None:
-    assert label("rate\nof \x1b[2J" + "a" * 10**6) == "rate\nof \\x1b[2J" + "a" * 113 + "…"
-    assert label("a\n" * 10**5).count("\n") < 4_000
-
-
 def test_a_terminal_obeys_nothing_but_colours() -> None:
     assert harmless("\x1b[1;31mred\x1b[0m\tα\n") == "\x1b[1;31mred\x1b[0m\tα\n"
     for control in ("\x1b[2J", "\x1b]0;owned\x07", "\r", "\x9b2J", "\x1bc", "\u202e", "\b", "\x1b"):
         shown = harmless(f"a{control}b")
         assert "\n".join(shown.split("\n")).isprintable()
+
+
+@examples(Path(__file__).with_name("shown.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

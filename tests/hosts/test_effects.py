@@ -1,8 +1,9 @@
 """What a machine asks for that is none of its effects ends with a sentence, never in silence."""
 
 import math
-from collections.abc import Iterator
-from typing import Any, cast, get_args
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -13,7 +14,6 @@ from posse.errors import RunFailed
 from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.machine import (
     Abort,
-    AgentEffect,
     Attest,
     Broadcast,
     Disclose,
@@ -25,7 +25,6 @@ from posse.protocol.machine import (
     Received,
     Refuse,
     Send,
-    ServerEffect,
     Stand,
     Started,
     Stopwatch,
@@ -34,6 +33,7 @@ from posse.protocol.machine import (
 from posse.protocol.privacy import Release
 from posse.results.record import RunRecord
 from posse_systems.rio2023.messages import Eliminated
+from tests.support.conversations import examples
 from tests.support.runs import spec, with_machines
 
 HALF: Any = 2.5
@@ -73,12 +73,6 @@ def run_with(system: str, agents: int = 2, /, **machines: Any) -> RunRecord:
     agents = 5 if system == "mase" else agents
     parameters = {"horizon": 9} if system == "tdfs-ucb" else {}
     return memory.run(spec("own", agents=agents, parameters=parameters), 0)
-
-
-def test_every_effect_is_somebodys() -> None:
-    ours, theirs = set(get_args(AgentEffect)), set(get_args(ServerEffect))
-    assert theirs - ours == {type(effect) for effect in SERVER_ONLY}
-    assert ours - theirs == {type(effect) for effect in AGENT_ONLY}
 
 
 NO_RELEASES: list[Any] = [
@@ -170,16 +164,6 @@ def test_an_order_for_arms_that_were_ordered_before_is_checked_all_the_same(orde
         run_with("central", agent=lambda context: Twice(order))
 
 
-def test_a_server_may_end_a_run_before_anybody_has_begun() -> None:
-    record = run_with("central", server=lambda context: Answers(Finish("known", 1)))
-    assert (record.status, record.best_arm) == ("known", 1)
-
-
-def test_a_run_that_stands_still_says_how_many_are_waited_for() -> None:
-    with pytest.raises(RunFailed, match=r"waits for agents 0, 1, .*, 11 and 3 more$"):
-        run_with("central", 15, agent=lambda context: Answers())
-
-
 @pytest.mark.parametrize("missing", [lambda self: None, lambda self: 1 / 0])
 def test_whom_a_server_waits_for_is_a_list(missing: Any) -> None:
     waits = type("Waits", (Answers,), {"missing": missing})
@@ -235,3 +219,8 @@ def test_what_an_agent_refuses_of_the_coordinator_is_said() -> None:
     said = "stands still.*; agent 1 refused what the coordinator sent: out-of-turn: no such round"
     with pytest.raises(RunFailed, match=said):
         run_with("mase", agent=lambda context: Deaf(), server=lambda context: begins)
+
+
+@examples(Path(__file__).with_name("effects.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

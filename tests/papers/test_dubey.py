@@ -11,16 +11,11 @@ import pytest
 
 from posse.engines import memory
 from posse.plan import prepare
-from posse_papers.dubey import compared, plain, theory
+from posse_papers.dubey import compared, plain
 from tests.support.conversations import examples
 from tests.support.loops import loops_of
 from tests.support.papers import GENERATOR, alike_on_average
 from tests.support.runfile import describe_run
-
-
-def test_the_ratio_of_the_bounds_is_at_least_16_by_pinsker():
-    for gap in (0.01, 0.3, 0.9):
-        assert theory.private_over_it(gap) >= 16
 
 
 def test_a_tree_for_each_agent_costs_more_than_one_for_all():

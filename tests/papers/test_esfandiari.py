@@ -2,16 +2,18 @@
 
 import math
 import random
+from collections.abc import Callable
+from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from posse.engines import memory
 from posse.plan import prepare
-from posse_papers.esfandiari import compared, figures, plain, theory
+from posse_papers.esfandiari import figures, plain, theory
 from posse_papers.esfandiari.figures import UNIFORM, anonymous, commit
+from tests.support.conversations import examples
 from tests.support.papers import GENERATOR, alike_on_average, measured
 
 
@@ -22,24 +24,6 @@ def test_variance_of_an_estimate_by_hand(size):
     means = [0.1 + 0.8 * n / (size - 1) for n in range(size)]
     first, *others = (mean * (1 - mean) for mean in means)
     assert theory.exact_variance(size) == pytest.approx(first + 2 * sum(others))
-
-
-def test_the_fewest_assignments_by_hand():
-    # C = 5: arm 1 has just the six users 6 to 11, so that all six play it whenever one is to;
-    # user 11 plays nothing else, the five others owe half a turn to arm 0
-    alive = np.zeros((12, 2), dtype=bool)
-    alive[:11, 0] = alive[6:, 1] = True
-    assert compared.fewest(alive) == pytest.approx(1.5)
-    # with one user more for arm 1 they need not wait
-    assert compared.fewest(np.vstack([alive, [[False, True]]])) < 1.5
-    assert compared.fewest(np.ones((18, 3), dtype=bool)) == pytest.approx(1.0)
-
-
-def test_more_assignments_than_others_are_refuted():
-    check = compared.fewer(("lp",), "the fewest")
-    rest = {"lp": {6: [3.0, 3.0]}}
-    assert check(measured(**{"the fewest": {6: [1.0, 3.0]}}, **rest)).held == "holds"
-    assert check(measured(**{"the fewest": {6: [1.0, 3.1]}}, **rest)).held == "fails"
 
 
 @pytest.mark.parametrize(
@@ -80,15 +64,6 @@ def test_about_ten_times_by_the_interval_of_runs(regrets, answer):
     found = figures.ten_times("a", 0.4)(runs)
     assert found.held == answer
     assert found.said.startswith("greedy: ratio ")
-
-
-def test_two_users_in_one_group_tell_nothing():
-    assert theory.two_users() == {"value": 1.0, "informative": 0.0}
-
-
-def test_a_batch_of_one_user_is_below_the_proofs_constant():
-    found = theory.batch(5, 10_000, generator=GENERATOR(2))
-    assert 0 < found < 2 * math.sqrt(12)
 
 
 MEANS = [[0.9, 0.5, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
@@ -210,3 +185,8 @@ def test_plain_numbers_have_the_regret_of_the_system(system, more):
     alike_on_average(
         [one["value"] for one in drawn], [memory.run(plan, number).regret for number in range(12)]
     )
+
+
+@examples(Path(__file__).with_name("esfandiari.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

@@ -9,22 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import binom
 
 from posse.engines import memory
 from posse.plan import prepare
 from posse_papers.rio import theory
-from posse_systems.rio2023.system import samples_of_epochs
 from tests.support.conversations import examples
 from tests.support.papers import alike_on_average
-
-
-def test_the_promise_of_proposition_4_3():
-    # I_{1-p}(T - S, 1 + S) = P(Bin(T, p) <= S)
-    slowest, samples = 256.0, samples_of_epochs(0.2, 10, 0.5, 0.25)
-    late = binom.cdf(samples, round(theory.at_most_rounds("", slowest)), 1 / slowest)
-    assert theory.promised(slowest) == pytest.approx(0.95 * (1 - late) ** 5, rel=1e-3)
-
 
 MEANS, ETA, XI, DELTA, N = [0.9, 0.3, 0.2], 0.6, 0.15, 0.2, 12
 

@@ -2,6 +2,8 @@
 
 import math
 import random
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -17,6 +19,7 @@ from posse_papers.tossou.figures import RANDOM_PACE
 from posse_systems.tossou2015.agent import TdfsPlayer, UcbPrivateBound
 from posse_systems.tossou2015.messages import Outcome
 from tests.support.claims import plan
+from tests.support.conversations import examples
 from tests.support.noise import deviation
 from tests.support.papers import GENERATOR, alike_on_average
 
@@ -50,13 +53,6 @@ def test_growth_by_a_power_is_no_logarithm(power, scale):
     assert compared.flattens("a")(runs).held == ("fails" if power else "holds")
 
 
-def test_players_of_fair_sharing_find_the_best_arms():
-    found = compared.fair_sharing(4000, generator=GENERATOR(2))
-    first, *_, third, last = found["quarters"]
-    assert first == 0
-    assert 0 < last - third < found["quarters"][1]
-
-
 def curve(of, last=1000.0):
     """A regret curve of 200 points."""
     return Sample(
@@ -82,16 +78,6 @@ def turning(at):
     return curve(lambda t: RANDOM_PACE * (min(t, at) + 0.1 * max(t - at, 0.0)), last=5000.0)
 
 
-def test_when_learning_begins():
-    # means .55, .2 and eight times .1: .55 - 1.55 / 10
-    assert pytest.approx(0.395) == RANDOM_PACE
-    # 300 + .1 (t - 300) = .9 t at t = 337.5, on the grid of 25
-    assert figures.begins([turning(300), turning(300)]) == 350
-    # (270 + .1 t + t) / 2 = .9 t at t = 385.7
-    assert figures.begins([turning(300), turning(700)]) == 400
-    assert figures.begins([curve(lambda t: RANDOM_PACE * t)]) == math.inf
-
-
 @given(st.integers(300, 900) | st.integers(1_900, 3_500))
 @example(2000)
 @example(800)
@@ -102,12 +88,6 @@ def test_what_begins_late_has_not_begun_at_five_times_the_time(late):
     # the other begins at 350; what lies about five times that stays open
     held = figures.begins_late("a", 5.0)(runs).held
     assert held == ("holds" if late > 1_500 else "fails")
-
-
-def test_starving_by_hand():
-    # e^(-(.9 + 4) / 2) / 2 of t with log t = 8
-    t = math.exp(8)
-    assert theory.starving(t, 1.0) == pytest.approx(t * math.exp(-2.45) / 2)
 
 
 def plays_of_player_8(horizon: int, draw: random.Random) -> int:
@@ -137,26 +117,6 @@ def test_player_8_of_8_without_noise_is_ucb1_by_rank():
     assert theory.last_players_plays(
         4000, 1e9, False, variant="printed", generator=GENERATOR(1)
     ) == pytest.approx(sum(found) / 12, rel=0.2)
-
-
-def test_what_lemma_4_allows_the_last_player_by_hand():
-    allowed = 1 + 8 * math.log(300_000) / 0.12**2 / 8 + 2 * math.pi**2 / (3 * 64)
-    assert theory.last_players_limit("ε = 10⁴", 300_000) == pytest.approx(allowed)
-    assert allowed == pytest.approx(877, abs=0.5)
-    without = 1 + 8 * math.log(300_000) / 0.12**2 / 8 + 4 * (1 + math.log(300_000)) / 64
-    assert theory.last_players_limit("UCB-Private, ε = 10⁴", 300_000) == pytest.approx(without)
-
-
-def test_how_far_beyond_its_own_delta_by_hand():
-    # 20 rewards: one node of scale 8, beyond x on one side with e^(-x/8) / 2
-    found = theory.over_delta(20)
-    assert found == pytest.approx(math.exp(-4 * math.log(20) ** 2.5 / 8) / 2 * 20**4)
-
-
-def test_lemma_5_counts_both_sides():
-    found = theory.wrong_targets(300, variant="corrected", generator=GENERATOR(1))
-    assert found["value"] <= found["left"] - found["own"]
-    assert found["left"] > 0
 
 
 def pulls_arm_0_twice(offset: int, sample: float, noise: SeededNoise) -> bool:
@@ -228,3 +188,8 @@ def test_steps_of_the_proofs_by_hand(delta, factor, players):
         return sum(40 - j for p in range(1, m + 1) for j in range(1, p + 1)) / m
 
     assert proofs.theorem_6(players, False) == pytest.approx(bound(players) / bound(2))
+
+
+@examples(Path(__file__).with_name("tossou.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

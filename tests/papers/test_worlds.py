@@ -1,5 +1,7 @@
 """Wrong worlds: a statement is borne out only where its test refutes one that it excludes."""
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +12,8 @@ from posse_papers.looks import tried
 from posse_papers.outcome import Tried
 from posse_papers.sample import Sample, regret
 from posse_papers.statements import Check, Measured, Mutant
-from posse_papers.worlds import beside, by_chance, changed, multiplied, shaped
+from posse_papers.worlds import beside, changed, multiplied
+from tests.support.conversations import examples
 from tests.support.papers import counted, measured
 
 
@@ -52,11 +55,6 @@ def test_each_kind_of_check_brings_its_wrong_worlds(
     assert found.answer == answers.get(power[:1], "borne out")
 
 
-def test_a_bound_without_a_wrong_world_says_nothing_by_its_type() -> None:
-    found = put(at_most("a", 9.0), measured(a={1: [1.0, 1.1]}))
-    assert (found.held, found.answer, found.power) == ("holds", "says nothing here", "0/0")
-
-
 @pytest.mark.parametrize(
     ("broken", "answer"), [([20.0, 21.0], "borne out"), ([2.0, 2.5], "says nothing here")]
 )
@@ -86,17 +84,6 @@ def test_a_world_is_what_was_measured_and_changed(world: Mutant, refuted: bool) 
     assert runs.values("a", 4.0) == [4.0, 4.1]
 
 
-def test_the_share_of_wrong_worlds_is_the_power() -> None:
-    runs = measured(a={1: [1.0]}, b={1: [2.0]}, c={1: [20.0]})
-    found = put(at_most("a", 9.0), runs, beside("b", {"a": "b"}), beside("c", {"a": "c"}))
-    assert (found.power, found.answer) == ("1/2", "borne out")
-
-
-def test_what_is_refuted_needs_no_power() -> None:
-    found = put(at_most("a", 1.0), measured(a={1: [5.0, 5.1]}))
-    assert (found.answer, found.power) == ("not borne out", "")
-
-
 def described(**more: Any) -> Measured:
     runs = Measured("corrected", regret)
     arms = {"kind": "bernoulli", "means": [0.9, 0.5, 0.1]}
@@ -107,13 +94,6 @@ def described(**more: Any) -> Measured:
     return runs
 
 
-def test_play_by_chance_has_the_mean_gap_in_every_slot() -> None:
-    runs = described()
-    (world,) = by_chance("a").worlds(runs)
-    assert world.runs["a", 0.0][0].regret == pytest.approx(4 * 50 * (0.0 + 0.4 + 0.8) / 3)
-    assert runs.runs["a", 0.0][0].regret == 3.0
-
-
-def test_another_growth_ends_where_the_measured_one_does() -> None:
-    (world,) = shaped("as √t", "a", lambda share: share**0.5).worlds(described())
-    assert world.runs["a", 0.0][0].curve == [[0.0, 0.0], [50.0, 3.0]]
+@examples(Path(__file__).with_name("worlds.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

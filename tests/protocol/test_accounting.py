@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,11 +16,11 @@ from posse.protocol.accounting import (
     composed,
     epsilon_at,
     gaussian_curve,
-    gaussian_deviation,
     together,
 )
-from posse_systems.dubey2020.messages import privacy_bound, release_counts
+from posse_systems.dubey2020.messages import release_counts
 from tests.support.accounting import numerical
+from tests.support.conversations import examples
 
 DELTA = math.exp(-10)
 
@@ -45,17 +46,6 @@ def test_equal_releases_too(cost, delta):
         ours = composed(costs, ones(costs), delta)
         assert numerical(costs, delta, least=True) <= ours * (1 + 1e-9)
         assert ours == pytest.approx(composed(np.array([cost]), np.array([n]), delta))
-
-
-def test_the_claim_at_a_tenth():
-    """ε = .1, T = 10,000: Lemma 3.6 says 6.72, advanced composition 3.42, this 2.47."""
-    costs = np.array(release_counts(0.1, 1.1, 10_000)) ** -0.55
-    drift = math.fsum(costs * np.tanh(costs / 2))
-    advanced = drift + math.sqrt(20 * math.fsum(costs**2))  # Kairouz, Oh and Viswanath 2015
-    assert privacy_bound(0.1, 1.1, 10_000, DELTA) == pytest.approx(6.718, abs=1e-3)
-    assert advanced == pytest.approx(3.425, abs=1e-3)
-    assert composed(costs, ones(costs), DELTA) == pytest.approx(2.469, abs=1e-3)
-    assert composed(10 * costs, ones(costs), DELTA) == pytest.approx(37.94, abs=1e-2)
 
 
 @given(
@@ -102,20 +92,6 @@ def test_a_persons_rewards_cost_most_in_one_release(cost, m):
         assert apart.epsilon(delta) <= Losses(laplace=((m * cost, 1),)).epsilon(delta) + 1e-6
 
 
-def test_runs_together_cost_what_googles_accountant_says():
-    """Ten shared runs at (1, 1e-6): 2.90; a hundred Laplace runs at .1: 4.69; both: less."""
-    shared = Losses(gaussian=1 / gaussian_deviation(1.0, 1.0, 1e-6) ** 2)
-    laplace = Losses(laplace=((0.1, 1),))
-    assert together([shared] * 10).epsilon(1e-5) == pytest.approx(2.900, abs=1e-3)
-    assert together([laplace] * 100).epsilon(1e-6) == pytest.approx(4.693, abs=1e-3)
-    assert numerical([0.1] * 100, 1e-6) == pytest.approx(4.693, abs=1e-2)
-    both = together([shared] * 10 + [laplace] * 100).epsilon(1e-5)
-    assert 4.69 < both < 2.9 + 4.7
-    unknown = together([Losses(pure=((0.1, 1),), delta=1e-9)] * 100)
-    assert unknown.epsilon(1e-6) == pytest.approx(4.79, abs=0.02)
-    assert unknown.epsilon(1e-8) == math.inf
-
-
 @settings(max_examples=4)
 @given(st.integers(0, 300), st.floats(-0.9, -0.3))
 @example(0, -0.55)
@@ -124,12 +100,6 @@ def test_a_schedule_of_many_costs_is_rounded_up_and_hardly(count: int, power: fl
     costs = np.arange(1, count + 1, dtype=np.float64) ** power
     exact = Losses(laplace=tuple((float(cost), 1) for cost in costs)).epsilon(DELTA)
     assert exact <= composed(costs, ones(costs), DELTA) <= 1.006 * exact
-
-
-def test_very_many_costs_are_rounded_up():
-    costs = np.arange(1, 30_001, dtype=np.float64) ** -0.55
-    exact = Losses(laplace=tuple((float(cost), 1) for cost in costs[::10])).epsilon(DELTA)
-    assert exact <= composed(costs, ones(costs), DELTA)
 
 
 KINDS = st.sampled_from(
@@ -166,3 +136,8 @@ def test_an_exact_total_admits_nothing_that_was_chosen_after_others_were_seen() 
     assert most(lambda runs: admits(runs, 0.0, 4.0, 1e-6)) == 40  # by the sum of ε, without a δ
     assert 40 < admitted < exact
     assert not admits([Losses(gaussian=0.01)], 0.0, 5.0, 1e-6)  # needs a δ
+
+
+@examples(Path(__file__).with_name("accounting.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import posse
-from posse.protocol.estimates import latest, observed, released
+from posse.protocol.estimates import latest, observed
 from tests.support.conversations import examples
 
 RUN: dict[str, Any] = {
@@ -29,14 +29,6 @@ def test_the_interval_holds_when_pulling_stops_as_soon_as_it_looks_wrong() -> No
     far = np.abs(np.cumsum(means, axis=1) / counts - 0.5)
     assert (far > halves).any(axis=1).mean() <= 0.05
     assert (far > 1.96 * 0.5 / np.sqrt(counts))[:, 20:].any(axis=1).mean() > 0.3
-
-
-def test_noise_of_many_draws_stays_inside() -> None:
-    """The average of 20 Laplace draws, 4,000 times, with the rewards known: error 2.5 %."""
-    draws = np.random.default_rng(2).laplace(0, 0.2, (4_000, 20)).mean(axis=1)
-    one = released(0, 0.0, 10**12, 1, look=1, laplace=0.2, draws=20)
-    assert (np.abs(draws) > one.high).mean() < 0.0125
-    assert one.high < released(0, 0.0, 10**12, 1, look=1, laplace=0.2).high / 2
 
 
 @pytest.mark.parametrize("system", ["cdp-mab", "single-mab", "central"])

@@ -1,6 +1,7 @@
 """Figures that stay readable, whatever they show."""
 
 import re
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -10,8 +11,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from posse.errors import InputError
-from posse.report.differences import ordered
-from posse.report.drawing import Chart, canvas, curve, large_numbers, look, points, thin, to_svg
+from posse.report.drawing import canvas, curve, large_numbers, points, thin, to_svg
+from tests.support.conversations import examples
 
 
 def drawn(series: int) -> tuple[float, float]:
@@ -22,12 +23,6 @@ def drawn(series: int) -> tuple[float, float]:
             curve(axes, index, f"count = {index}, means = [0.6, 0.5]", *[times] * 4)
         to_svg(figure, "legend", "")
         return figure.get_figheight(), axes.get_position().height * figure.get_figheight()
-
-
-def test_axes_keep_their_height_under_a_legend_of_many_series() -> None:
-    (lone, alone), (tall, beneath) = drawn(1), drawn(20)
-    assert tall > lone + 20 * 0.15
-    assert abs(beneath - alone) < 0.3
 
 
 def test_numbers_of_an_axis_that_lie_close_are_told_apart() -> None:
@@ -55,15 +50,6 @@ def test_numbers_that_no_axis_holds_are_a_mistake_of_the_results() -> None:
             to_svg(figure, "regret", "")
 
 
-def test_a_folder_of_figures_that_is_a_link_is_not_written_into(tmp_path: Path) -> None:
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "report-figures").symlink_to(tmp_path / "mine")
-    chart = Chart(name="regret", title="", caption="", svg="<svg>", header=["x"], rows=[[1]])
-    with pytest.raises(InputError, match="report-figures is a link; remove it"):
-        chart.write(tmp_path / "report-figures")
-    assert not list((tmp_path / "mine").iterdir())
-
-
 @settings(max_examples=6)
 @given(st.integers(1, 40))
 @example(2)
@@ -73,17 +59,6 @@ def test_two_places_are_not_joined_by_a_line(places: int) -> None:
     with canvas() as (_, axes):
         points(axes, 0, "a", x, x, x, x)
         assert axes.lines[0].get_linestyle() == ("-" if places > 2 else "None")
-
-
-def test_what_has_an_order_has_shades_of_one_colour() -> None:
-    assert ordered(["p = 1", "p = 2", "p = 4"])
-    assert not ordered(["p = 1", "p = 2"])
-    assert not ordered(["p = 1", "p = 2", "q = 4"])
-    assert not ordered(["ucb1", "mase", "central"])
-    shades = [look(n, 3) for n in range(3)]
-    assert len({shade["color"] for shade in shades}) == 1
-    assert [shade["alpha"] for shade in shades] == sorted({s["alpha"] for s in shades})
-    assert look(0)["color"] != look(1)["color"]
 
 
 def test_a_short_line_lies_on_the_long_one_that_begins_with_it() -> None:
@@ -140,3 +115,8 @@ def test_rows_of_a_curve_are_thinned_evenly_and_its_last_point_stays(
     assert (kept[0], kept[-1]) == (rows[0], rows[-1])
     steps = {b - a for a, b in pairwise([rows.index(row) for row in kept[:-1]])}
     assert len(steps) <= 1
+
+
+@examples(Path(__file__).with_name("drawing.txt"), globals())
+def test_examples(play: Callable[..., None], request: pytest.FixtureRequest) -> None:
+    play(request)

@@ -1,9 +1,9 @@
 """The film of a run: what it shows, what it leaves out, and that its slider moves all of it."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from posse.cli import main as cli
@@ -11,9 +11,9 @@ from posse.durable.frames import Frame
 from posse.reading import folder as folders
 from posse.report import film
 from posse.report.page import Section
-from posse.results.record import Absence, RunRecord
 from tests.report.test_report import make
 from tests.support.browser import CHROMIUM, Browser
+from tests.support.conversations import examples
 
 
 def _capture(made: Path, *more: str) -> None:
@@ -59,48 +59,10 @@ def test_regret_and_arms_left_end_as_the_result_says(folder: Path) -> None:
     assert data["times"] == sorted(data["times"])
 
 
-def test_without_a_capture_there_is_no_film(tmp_path: Path) -> None:
-    assert film.section(folders.read(make(tmp_path / "run", repeat=1))) is None
-
-
-def test_a_capture_of_another_run_or_no_capture_is_said(tmp_path: Path) -> None:
-    made = make(tmp_path / "run", repeat=1)
-    _capture(made, "--set", "agents.count=17")
-    doubt = _film(made).text[0]
-    assert doubt.startswith("The capture has ")
-    assert doubt.endswith("it is of another run, of one process, or was cut.")
-    (made / folders.FRAMES).write_bytes(b"none")
-    assert "is not a capture" in _film(made).text[0]
-
-
 def _frames(count: int, agents: int, plane: str = "data") -> list[Frame]:
     long = [1.0] * 400
     ends = [(n % agents, (n + 1) % agents) for n in range(count)]
     return [Frame(n, *ends[n], 9, plane, f"K{n}", [long], 0, n, float(n)) for n in range(count)]
-
-
-def test_of_a_long_run_beginning_and_end_are_kept_and_the_rest_is_said() -> None:
-    kept, left_out, gaps = film.choose(_frames(5_000, 8) + _frames(70, 8, "control"))
-    assert [frame.now for frame in kept] == [*range(300), *range(4_700, 5_000)]
-    assert left_out == [
-        "70 control frames, which are posse's own",
-        "4,400 frames between 299 and 4700",
-    ]
-    assert gaps == [300]
-    kept, left_out, _ = film.choose(_frames(40, 40))
-    assert [frame.now for frame in kept] == [*range(15)]
-    assert left_out == ["25 frames from or to agents above 15"]
-
-
-def test_of_a_long_run_what_is_about_a_fault_is_kept_too() -> None:
-    kept, left_out, gaps = film.choose(_frames(5_000, 8), [2_000.0])
-    assert [frame.now for frame in kept] == [
-        *range(200),
-        *range(1_900, 2_100),
-        *range(4_800, 5_000),
-    ]
-    assert left_out == ["4,400 frames between 199 and 1900, 2099 and 4800"]
-    assert gaps == [200, 400]
 
 
 def test_its_size_is_bounded_whatever_was_sent(folder: Path) -> None:
@@ -108,17 +70,6 @@ def test_its_size_is_bounded_whatever_was_sent(folder: Path) -> None:
     shown, _, gaps = film.choose(_frames(5_000, 16))
     drawn = film.draw(series, series.runs[0], shown, gaps)
     assert len(drawn.svg) + len(drawn.data) < 400_000
-
-
-def test_who_was_away_has_a_band() -> None:
-    run = RunRecord(run=0, seed=1, missing=[Absence(2, 3.0, 5.0, "silent"), Absence(99, 0, 1, "")])
-    (band,) = film.bands(run, [0.0, 1.0, 3.5, 4.0, 6.0])
-    assert msgspec.to_builtins(band) == {
-        "process": 2,
-        "first": 2,
-        "last": 3,
-        "text": "agent 2 was away from 3 to 5: silent",
-    }
 
 
 SLIDE = """
@@ -165,3 +116,8 @@ def test_one_slider_moves_film_regret_and_arms_left(folder: Path) -> None:
         assert said.startswith("Vote(arms = [")
         assert (gone, back) == ("none", "inline")
         assert browser.messages == []
+
+
+@examples(Path(__file__).with_name("film.txt"), globals())
+def test_examples(play: Callable[..., None], request: pytest.FixtureRequest) -> None:
+    play(request)

@@ -3,13 +3,15 @@
 import itertools
 import math
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from posse.report.drawing import DASHES, look
+from posse.report.drawing import look
 from posse.report.palette import PALETTE
+from tests.support.conversations import examples
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "posse/report/templates/page.html.j2").read_text()
@@ -30,11 +32,6 @@ def contrast(one: str, other: str) -> float:
 
 def colours(text: str) -> dict[str, str]:
     return dict(re.findall(r"--([\w-]+): ?(#[0-9a-f]{6})", text))
-
-
-def test_contrast_is_that_of_wcag() -> None:
-    assert contrast("#000000", "#ffffff") == 21
-    assert contrast("#777777", "#ffffff") == pytest.approx(4.48, abs=0.01)
 
 
 @pytest.mark.parametrize(("mode", "line"), [("light", 0), ("dark", 1), ("dark", 2)])
@@ -108,13 +105,6 @@ def difference(one: tuple[float, float, float], other: tuple[float, float, float
     return math.sqrt(dl**2 + dc**2 + dh**2 + turned * dc * dh)
 
 
-def test_the_difference_is_that_of_sharma_and_others() -> None:
-    """Pairs 1, 7 and 17 of their test data (2005)."""
-    assert difference((50, 2.6772, -79.7751), (50, 0, -82.7485)) == pytest.approx(2.0425, abs=1e-4)
-    assert difference((50, 0, 0), (50, -1, 2)) == pytest.approx(2.3669, abs=1e-4)
-    assert difference((50, 2.5, 0), (73, 25, -18)) == pytest.approx(27.1492, abs=1e-4)
-
-
 @pytest.mark.parametrize("eye", EYES)
 @pytest.mark.parametrize("mode", PALETTE)
 def test_any_two_series_differ_to_every_eye(mode: str, eye: str) -> None:
@@ -132,5 +122,6 @@ def test_the_faintest_shade_stands_out(mode: str) -> None:
     assert contrast("#" + "".join(f"{n:02x}" for n in mixed), PALETTE[mode]["paper"]) >= 3
 
 
-def test_lines_differ_without_colours() -> None:
-    assert len(set(map(str, DASHES))) == len(DASHES) == 8
+@examples(Path(__file__).with_name("palette.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

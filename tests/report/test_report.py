@@ -3,7 +3,9 @@
 import csv
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -20,18 +22,15 @@ from posse.protocol.machine import COORDINATOR
 from posse.protocol.message import Plane
 from posse.reading import folder as folders
 from posse.report import (
-    differences,
-    network,
-    privacy,
     run_page,
 )
 from posse.report.drawing import canvas, large_numbers, to_svg
-from posse.report.regret import mean_curve, regret
+from posse.report.regret import regret
 from posse.report.traffic import section as traffic_section
 from posse.results.measures import ROUNDS
 from posse.results.record import RunRecord
 from posse.results.traffic import traffic
-from tests.report.test_pages import ledger
+from tests.support.conversations import examples
 from tests.support.runs import spec
 
 
@@ -57,19 +56,6 @@ def make(path, **changes):
 @pytest.fixture(scope="module")
 def run_directory(tmp_path_factory):
     return make(tmp_path_factory.mktemp("runs") / "dp")
-
-
-def test_mean_curve_holds_the_last_value():
-    times, mean, low, high = mean_curve(
-        [[[0.0, 0.0], [10.0, 10.0]], *4 * [[[0.0, 0.0], [5.0, 5.0]]]]
-    )
-    assert times[-1] == 10
-    assert mean[-1] == pytest.approx((10 + 4 * 5) / 5)
-    # Student's t at four degrees of freedom; the standard error is 1
-    half = 2.7764451
-    assert (low[-1], high[-1]) == pytest.approx((6 / np.exp(half / 6), 6 * np.exp(half / 6)))
-    assert low[0] == high[0] == 0
-    assert np.isnan(mean_curve(4 * [[[0.0, 0.0], [10.0, 10.0]]])[2:]).all()
 
 
 def test_links_are_added_up_over_runs_and_shown_of_one(run_directory):
@@ -122,11 +108,6 @@ def test_regret_csv_ends_at_the_mean_regret(run_directory):
     assert chart.rows[-1][2] == pytest.approx(ends)
 
 
-def test_text_in_figures_keeps_its_decimals():
-    (chart,) = privacy.section(ledger(spent=[0.25, 0.1], epsilon=0.25)).charts
-    assert ">0.25<" in re.sub(r'"[^"]*"', "", chart.svg)
-
-
 def test_what_is_no_run_is_said(capsys, tmp_path):
     (tmp_path / "file").write_text("")
     for path, said in ((".", "is not a run"), ("none", "does not exist"), ("file", "is a file")):
@@ -172,17 +153,6 @@ def test_compare_refuses_other_arms(capsys, tmp_path, run_directory):
     assert "means: [0.9, 0.5, 0.1] against [0.9, 0.5, 0.2]" in said
 
 
-def test_a_sweep_is_drawn_against_what_was_varied(tmp_path):
-    for epsilon in (0.2, 0.5):
-        make(tmp_path / "sweep" / f"eps-{epsilon}", parameters={"epsilon": epsilon})
-    assert cli.main(["report", str(tmp_path / "sweep")]) == 0
-    assert differences.varied(folders.find(tmp_path / "sweep")) == ["parameters.epsilon"]
-    rows = list(
-        csv.DictReader((tmp_path / "sweep/report-figures/rounds.csv").read_text().splitlines())
-    )
-    assert [float(row["parameters.epsilon"]) for row in rows] == [0.2, 0.5]
-
-
 def test_without_the_extra_one_sentence_says_what_to_install(capsys, monkeypatch, tmp_path):
 
     monkeypatch.setattr(report, "_NEEDED", ("jinja2", "no_such_library"))
@@ -223,23 +193,6 @@ def test_a_large_run_is_a_small_page(tmp_path):
     assert len(re.findall(r"<\w", page)) < 10_000  # what a browser must lay out
 
 
-def test_the_network_is_that_of_the_first_run(tmp_path):
-    make(
-        tmp_path / "ddp",
-        system="ddp-mab",
-        agents={"count": 8},
-        topology={"kind": "erdos-renyi", "p": 0.4},
-        parameters={"epsilon": 1.0, "horizon": 2000},
-    )
-    series = folders.read(tmp_path / "ddp")
-    graph = series.spec.graph(0)
-    edges = {tuple(sorted(edge)) for edge in graph.edges()}
-    pairs = {
-        (source, target) for source, target, *_ in network.draw(series, network.use(series)).rows
-    }
-    assert {pair for pair in pairs if -1 not in pair} == edges
-
-
 def ticks(svg):
     """What stands at the axes, in order."""
     return re.findall(r">(−?[\d.]+[kM]?)</text>", svg)
@@ -272,3 +225,8 @@ def test_equal_points_of_a_sweep_keep_the_shades_of_its_order(run_directory):
     drawn = regret(every, ["p = 1", "p = 2", "p = 4"]).svg
     plain = regret(every, ["x", "y", "z"]).svg
     assert drawn.count("stroke-opacity") > plain.count("stroke-opacity")
+
+
+@examples(Path(__file__).with_name("report.txt"), globals())
+def test_examples(play: Callable[..., None], request: pytest.FixtureRequest) -> None:
+    play(request)

@@ -1,5 +1,7 @@
 """Whether two machines have the same run file, without showing it."""
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -8,16 +10,12 @@ from hypothesis import strategies as st
 
 from posse.plan import prepare
 from posse.spec.fingerprint import differences, fingerprint, flat
+from tests.support.conversations import examples
 from tests.support.runfile import GOOD, changed
 
 
 def of(raw: dict[str, Any]) -> dict[str, str]:
     return fingerprint(prepare(raw).spec)
-
-
-def test_defaults_count_as_if_they_were_written() -> None:
-    assert of(GOOD) == of(changed("variant", "corrected"))
-    assert differences(of(GOOD), of(changed("repeat", 1))) == []
 
 
 @pytest.mark.parametrize(
@@ -34,20 +32,11 @@ def test_what_differs_is_named_by_its_key(path: str, value: Any) -> None:
     assert differences(of(GOOD), of(changed(path, value))) == [path]
 
 
-def test_a_key_that_one_of_them_lacks_differs() -> None:
-    theirs = of(changed("parameters.delta", 0.01))
-    assert differences(of(GOOD), theirs) == differences(theirs, of(GOOD)) == ["parameters.delta"]
-
-
 @pytest.mark.parametrize(
     ("path", "value"), [("seed", 9), ("engine.deadline", 5.0), ("engine.transport", "tcp")]
 )
 def test_what_each_end_may_have_of_its_own_is_left_out(path: str, value: Any) -> None:
     assert of(GOOD) == of(changed(path, value))
-
-
-def test_a_hash_is_short_and_tells_nothing_of_its_value() -> None:
-    assert all(len(value) == 16 and int(value, 16) >= 0 for value in of(GOOD).values())
 
 
 names = st.sampled_from("abc")
@@ -78,3 +67,8 @@ def test_a_flat_table_has_each_value_under_its_whole_path(table: Any) -> None:
         assert found == value
     leaves = str(table).count(": ") - str(table).count(": {")
     assert len(flat(table)) == leaves
+
+
+@examples(Path(__file__).with_name("fingerprint.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

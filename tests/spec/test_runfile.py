@@ -25,24 +25,6 @@ def test_no_other_system_gives_up_its_bound() -> None:
             prepare({**raw, "arms": arms})
 
 
-def test_overrides_are_toml_values_or_strings(tmp_path: Path) -> None:
-    path = tmp_path / "run.toml"
-    path.write_text(
-        'system="dp-mase"\nagents.count=8\narms={kind="bernoulli",means=[0.7,0.5]}\n'
-        "parameters.epsilon=0.1\n"
-    )
-    overrides = ["parameters.epsilon=0.5", "engine.kind=memory", "arms.means=[0.9, 0.1, 0]"]
-    spec = prepare(read(path, overrides)).spec
-    assert spec.parameters["epsilon"] == 0.5
-    assert spec.engine.kind == "memory"
-    assert spec.arms.arm_count() == 3
-    assert spec.base == str(tmp_path)
-    with pytest.raises(SpecError, match="--set: 'epsilon' must have the form path=value"):
-        prepare(read(path, ["epsilon"]))
-    with pytest.raises(SpecError, match="'count' is not a table"):
-        prepare(read(path, ["agents.count.x=1"]))
-
-
 def test_files_that_are_no_run_file(tmp_path: Path) -> None:
     with pytest.raises(SpecError, match="cannot be read: No such file"):
         prepare(read(tmp_path / "absent.toml"))
@@ -95,16 +77,6 @@ def test_junk_is_a_spec_error_or_a_specification(path: str, value: Any) -> None:
         assert "\n" not in str(error) or "\n" in repr(value)
 
 
-def test_an_override_without_a_value_takes_the_key_away(tmp_path: Path) -> None:
-    path = tmp_path / "run.toml"
-    path.write_text('seed = 3\n[parameters]\nepsilon = 1.0\n[topology]\nkind = "ring"\n')
-    raw = read(path, ["parameters.epsilon=", "topology=", "absent.key=", "seed = "])
-    assert raw == {"parameters": {}, "absent": {}, "base": str(tmp_path)}
-    assert read(path, ["base="])["base"] == str(tmp_path)
-    assert read(path, ['seed=""'])["seed"] == ""
-    assert read(path, [("parameters.epsilon", [1, 2])])["parameters"] == {"epsilon": [1, 2]}
-
-
 @pytest.mark.parametrize(
     ("files", "what"),
     [
@@ -126,5 +98,5 @@ def test_a_folder_given_for_a_run_file_is_told_apart(
 
 
 @examples(Path(__file__).with_name("runfile.txt"), globals())
-def test_examples(play: Callable[[], None]) -> None:
-    play()
+def test_examples(play: Callable[..., None], request: pytest.FixtureRequest) -> None:
+    play(request)

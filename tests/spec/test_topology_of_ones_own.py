@@ -1,38 +1,20 @@
 """Topologies by networkx's generators and by the user's own code."""
 
 import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-import networkx
 import pytest
 
 from posse.errors import SpecError
 from posse.spec.explain import convert
 from posse.spec.topology import TopologySpec, lay_out
+from tests.support.conversations import examples
 
 
 def graph(table: dict[str, Any], agents: int, run: int = 0, base: str = "."):
     return lay_out(convert(table, TopologySpec, "topology"), agents, 7, run, base)
-
-
-def test_a_generator_without_a_seed_gives_its_own_graph() -> None:
-    made = graph({"kind": "networkx", "generator": "petersen_graph"}, 10)
-    expected = networkx.petersen_graph()
-    assert sorted(made.edges()) == sorted(tuple(sorted(edge)) for edge in expected.edges)
-
-
-def test_a_random_generator_is_seeded_and_new_in_each_run() -> None:
-    parameters = {"n": 20, "k": 4, "p": 0.5}
-    table = {"kind": "networkx", "generator": "watts_strogatz_graph", "parameters": parameters}
-    first, again, other = (graph(table, 20, run) for run in (0, 0, 1))
-    assert sorted(first.edges()) == sorted(again.edges()) != sorted(other.edges())
-    assert first.connected
-
-
-def test_a_number_of_tries_may_be_larger_than_the_graph() -> None:
-    parameters = {"n": 20, "tries": 10_000}
-    table = {"kind": "networkx", "generator": "random_powerlaw_tree", "parameters": parameters}
-    assert graph(table, 20, 0).size == 19
 
 
 @pytest.mark.parametrize(
@@ -107,3 +89,8 @@ def test_ones_own_function_gives_edges(own_edges: str) -> None:
 def test_what_ones_own_function_does_wrong_is_named(own_edges: str, name: str, said: str) -> None:
     with pytest.raises(SpecError, match=f"^topology.target: {said}"):
         graph({"kind": "python", "target": f"own_edges:{name}"}, 4, base=own_edges)
+
+
+@examples(Path(__file__).with_name("topology_of_ones_own.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

@@ -243,7 +243,7 @@ def _changed(
 
 def shown(came: object) -> str:
     """Effects as a conversation shows them, or what else came; nothing for None."""
-    if came is None or came == []:
+    if came is None or (isinstance(came, list | tuple) and not came):
         return ""
     if not isinstance(came, list | tuple) or isinstance(came[0], int):
         return _value(came)

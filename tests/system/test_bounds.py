@@ -1,6 +1,7 @@
 """The theory's bounds: exact values by hand, and the runs of small systems below them."""
 
-import math
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,18 +15,11 @@ from posse.durable.directory import RunDirectory
 from posse.plan import prepare
 from posse.reading import folder as folders
 from posse.report.regret import regret
-from posse.system import bounds
-from posse.system.record import NO_THEORY
 from posse_systems.tossou2015.system import fair_sharing_regret
+from tests.support.conversations import examples
 from tests.support.runfile import describe_run
 
 GAPS = np.array([0.0, 0.5, 0.25])
-
-
-def test_ucb1_by_hand():
-    # 8 log(e²) (2 + 4) + (1 + π²/3) (0.5 + 0.25)
-    found = bounds.ucb1_regret(GAPS)(np.array([math.e**2]))
-    assert found == pytest.approx([96 + (1 + math.pi**2 / 3) * 0.75])
 
 
 SMALL: dict[str, dict[str, Any]] = {
@@ -76,11 +70,6 @@ def test_runs_stay_below_the_bound(system):
             assert (regret <= bound.regret(times) + 1e-9).all()
         else:
             assert record.rounds <= bound.rounds
-
-
-def test_every_system_has_a_bound_or_says_why_not():
-    for name in systems.names():
-        assert systems.get_system(name).bound is not NO_THEORY, name
 
 
 CLIPPED = {"kind": "gaussian", "means": [60.0, 50.0, 40.0], "sd": 5.0, "clip": [0.0, 100.0]}
@@ -182,19 +171,6 @@ def _report(tmp_path, **changes):
     return regret([folders.read(tmp_path)])
 
 
-def test_the_bound_is_drawn_dashed_and_kept_in_the_table(tmp_path):
-    changes = {
-        "arms": {"kind": "bernoulli", "means": [0.55, 0.45]},
-        "parameters": {"horizon": 1000, "epsilon": 10.0},
-    }
-    chart = _report(tmp_path, system="cdp-mab", **changes)
-    assert "Dashed: theory, on the event E_R, " in chart.caption
-    assert "stroke-dasharray" in chart.svg
-    told = [row for row in chart.rows if row[0] == "theory, on the event E_R"]
-    bound = prepare(_raw("cdp-mab", **changes)).bound(0)
-    assert told[-1][2] == pytest.approx(float(bound.regret(np.array([told[-1][1]]))[0]))
-
-
 @pytest.mark.slow
 def test_a_bound_far_away_is_said_and_not_drawn(tmp_path):
     near = {"kind": "bernoulli", "means": [0.5, 0.499, 0.498]}
@@ -204,11 +180,6 @@ def test_a_bound_far_away_is_said_and_not_drawn(tmp_path):
     assert "γ < 1/ε" not in chart.caption  # γ = 1 is below 1/ε = 2
     assert "stroke-dasharray" not in chart.svg
     assert "level on average" in _report(tmp_path / "level", system="cdp-mab", arms=LEVEL).caption
-
-
-def test_the_proofs_condition_is_said():
-    spec = prepare(_raw("private-ucb", parameters={"horizon": 300, "epsilon": 1.0, "gamma": 1}))
-    assert "γ < 1/ε (here γ = 1, 1/ε = 1)" in spec.bound(0).note
 
 
 @pytest.mark.slow
@@ -231,3 +202,8 @@ def test_systems_of_one_form_run_alike_in_both_variants(system):
     assert one.regret_curve == other.regret_curve
     assert one.communication == other.communication
     assert one.privacy.claim == other.privacy.claim
+
+
+@examples(Path(__file__).with_name("bounds.txt"), globals())
+def test_examples(play: Callable[..., None], request: pytest.FixtureRequest) -> None:
+    play(request)

@@ -2,19 +2,16 @@
 
 import dataclasses
 import struct
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from posse.audit.captured import checks
 from posse.audit.judge import AuditVerdict
-from posse.audit.view import Adversary
-from posse.audit.whole import Audit, find_readable_sums
+from posse.audit.whole import Audit
 from posse.durable.frames import Frame
-from posse.engines import memory
 from posse.extend import (
     AgentRole,
     Group,
@@ -28,8 +25,9 @@ from posse.extend import (
 )
 from posse.plan import prepare
 from posse.protocol.privacy import Neighbours
-from posse.system.reading import Frames, Recorder, read_field, unpack
+from posse.system.reading import Frames
 from tests.support import planted
+from tests.support.conversations import examples
 
 SECRET = 77
 
@@ -95,15 +93,6 @@ def own(fault: planted.Fault = "none") -> dict[str, Any]:
     }
 
 
-def test_an_own_system_says_what_its_messages_show() -> None:
-    plan = prepare(own())
-    adversary = Adversary(plan, "messages", 0)
-    memory.run(plan, 0, tap=adversary)
-    numbers = adversary.collect({})
-    assert np.isfinite(numbers["`the reward` of agent 0's second `Packed`"])
-    assert not any("record" in name for name in numbers)
-
-
 @pytest.mark.slow
 def test_an_audit_of_an_own_system_names_what_gives_it_away() -> None:
     """That honest systems are not refuted: `tests/audit/test_whole.py`."""
@@ -112,13 +101,6 @@ def test_an_audit_of_an_own_system_names_what_gives_it_away() -> None:
     assert isinstance(verdict, AuditVerdict)
     assert verdict.refuted
     assert "`the reward` of agent 0's first `Packed`" in verdict.words
-
-
-def test_sums_that_an_own_system_finds_are_violations() -> None:
-    plan = prepare(own())
-    frames = Recorder()
-    memory.run(plan, 0, tap=frames)
-    assert find_readable_sums(plan) == [f"{len(frames)} frames of 1"] * 3
 
 
 def test_captured_frames_of_an_own_system_are_checked_by_its_own_statistics() -> None:
@@ -137,9 +119,6 @@ def test_captured_frames_of_an_own_system_are_checked_by_its_own_statistics() ->
     }
 
 
-def test_packed_bytes_are_numbers_or_words_and_what_is_left_over() -> None:
-    assert unpack(struct.pack("<2d", 0.25, -3.0)) == [0.25, -3.0]
-    assert unpack(struct.pack("<Q", 15 << 60)) == [15 / 16]
-    assert unpack(struct.pack("<d", 0.25) + b"1") == [0.25, 49]
-    assert unpack(b"123") == [49, 50, 51]
-    assert dict(read_field("items", b"1")) == {"length of items": 1, "items[0]": 49}
+@examples(Path(__file__).with_name("reading.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

@@ -52,16 +52,6 @@ def test_distances_and_components_are_those_of_networkx(drawn: tuple[int, list])
     assert graph.size == other.number_of_edges()
 
 
-def test_erdos_renyi_is_redrawn_until_connected_and_says_how_often() -> None:
-    drawn = [laid("erdos-renyi", 50, run=run, p=0.1) for run in range(30)]
-    assert all(graph.connected for graph in drawn)
-    assert sum(graph.resamples for graph in drawn) > 0
-    assert len({graph.neighbours for graph in drawn}) == 30
-    assert laid("erdos-renyi", 50, run=3, p=0.1) == drawn[3]
-    # mean edges 0.1 * 1225 = 122.5, sd of the mean of 30 about 1.9; connectedness adds little
-    assert abs(np.mean([graph.size for graph in drawn]) - 122.5) < 8
-
-
 @examples(Path(__file__).with_name("graphs.txt"), globals())
 def test_examples(play: Callable[[], None]) -> None:
     play()

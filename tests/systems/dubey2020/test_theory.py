@@ -1,48 +1,23 @@
 """The regret of cooperation on a graph, by hand."""
 
 import math
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
 from posse.plan import prepare
-from posse.system.bounds import NoBoundError
 from posse.topologies import graphs
 from posse.topologies.graphs import Graph
 from posse_systems.dubey2020 import theory
 from posse_systems.dubey2020.theory import clique_cover
+from tests.support.conversations import examples
 from tests.support.federated import connected
 
 GAPS = np.array([0.0, 0.5, 0.25])
 E = np.array([math.e])
-
-
-def test_private_cooperation_by_hand():
-    # χ̄ = 2, M = 10, γ = 1, ε = .5: 2 · 8 · 6 log T + .75 (2 · 12 + 10 (2 + ζ(1.5)))
-    found = theory.private_cooperation_regret(GAPS, cliques=2, agents=10, gamma=1, epsilon=0.5)
-    assert found(E) == pytest.approx([96 + 0.75 * (24 + 10 * (2 + 2.6123753486854883))])
-
-
-def test_byzantine_cooperation_by_hand():
-    # χ̄ = 2, M = 10, γ = 3, σ = .5, ε = .01, so 2σ sqrt ε = .1: 4σ² / .4² + 4σ² / .15²
-    leading = 2 * (1 / 0.4**2 + 1 / 0.15**2)
-    found = theory.byzantine_cooperation_regret(
-        GAPS, cliques=2, agents=10, gamma=3, sigma=0.5, epsilon=0.01
-    )
-    assert found(E) == pytest.approx([leading + (30 + 3 * 2 * 9) * 0.75])
-    with pytest.raises(NoBoundError, match="every gap"):
-        theory.byzantine_cooperation_regret(
-            GAPS, cliques=2, agents=10, gamma=3, sigma=0.5, epsilon=0.0625
-        )
-
-
-def test_robust_cooperation_by_hand():
-    # M = 10, log t = 1: 64 / .5 and 64 / .25 are above 32 / ε = 64; .75 (⌈1/ε⌉ + 24)
-    found = theory.robust_cooperation_regret(GAPS, agents=10, epsilon=0.5)
-    assert found(E) == pytest.approx([10 * (128 + 256 + 0.75 * 26)])
-    small = theory.robust_cooperation_regret(GAPS, agents=1, epsilon=0.1)
-    assert small(E) == pytest.approx([320 + 320 + 0.75 * 34])
 
 
 @pytest.mark.parametrize(
@@ -138,3 +113,8 @@ def test_cliques_that_cover_the_agents_are_fewer_the_farther_they_reach(graph: G
     assert covers[0] == graph.agents
     assert covers[-1] == 1
     assert all(1 <= cover <= graph.agents for cover in covers)
+
+
+@examples(Path(__file__).with_name("theory.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

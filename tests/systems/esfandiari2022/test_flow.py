@@ -1,12 +1,15 @@
 """Fractional assignments taken apart into whole ones."""
 
+from collections.abc import Callable
+from pathlib import Path
+
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from posse_systems.esfandiari2022.decomposition import shares
 from posse_systems.esfandiari2022.flow import whole_points
+from tests.support.conversations import examples
 from tests.support.decomposition import instances, random_alive
 
 
@@ -42,19 +45,6 @@ def test_an_uneven_mixture_is_taken_apart_too(seed: int) -> None:
     assert len(points) <= 12 * 4 + 1
 
 
-def test_users_without_a_share_stay_out() -> None:
-    x = np.array([[2, 0], [0, 0], [1, 1]])
-    assert all(point[1] == -1 and point[0] == 0 for _, point in whole_points(x, 2))
-
-
-def test_units_beyond_64_bits() -> None:
-    unit = 3 * 10**25
-    x = np.array([[unit // 3, 2 * unit // 3], [unit, 0], [0, unit]], dtype=object)
-    points = whole_points(x, unit)
-    assert sum(weight for weight, _ in points) == unit
-    assert sum(weight for weight, point in points if point[0] == 0) == unit // 3
-
-
-def test_rows_must_sum_to_the_unit() -> None:
-    with pytest.raises(ValueError, match="must sum to the unit"):
-        whole_points(np.array([[1, 0], [1, 1]]), 2)
+@examples(Path(__file__).with_name("flow.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

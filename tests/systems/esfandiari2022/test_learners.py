@@ -1,6 +1,8 @@
 """What the server of anonymous bandits learns by: batched elimination, sweeps."""
 
 import math
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,8 @@ from hypothesis import strategies as st
 from posse.protocol.machine import Note
 from posse_systems.esfandiari2022.groups import form_groups
 from posse_systems.esfandiari2022.learners import BatchedElimination, ExploreThenCommit
-from posse_systems.esfandiari2022.messages import NoFeedbackRow, elimination_width
+from posse_systems.esfandiari2022.messages import NoFeedbackRow
+from tests.support.conversations import examples
 
 
 def elimination(users: int = 8, **changes: Any) -> BatchedElimination:
@@ -30,32 +33,6 @@ def elimination(users: int = 8, **changes: Any) -> BatchedElimination:
         "ties": np.random.default_rng(1),
     }
     return BatchedElimination(**(values | changes))
-
-
-def test_elimination_by_hand() -> None:
-    learner = elimination(users=4)
-    everybody = np.arange(4)
-    for arm, means in enumerate(([0.9, 0.1, 0.5, 0.5], [0.2, 0.8, 0.23, 0.228])):
-        learner.learn(everybody, arm, np.array(means), 10)
-    learner.eliminate()
-    # width = sqrt(.01 · 9 · log(300 · 3 · 4) / 10) = .2715; arm 2 has no feedback and stays
-    width = elimination_width(np.array([10.0]), 2, 300.0, 3, 4, 0.01)[0]
-    assert width == pytest.approx(0.2715, abs=1e-4)
-    assert learner.alive.tolist() == [
-        [True, False, True],
-        [False, True, True],
-        [True, True, True],
-        [True, False, True],
-    ]
-    assert learner.best()[[0, 1, 3]].tolist() == [0, 1, 0]
-
-
-def test_the_width_takes_the_smaller_number_of_estimates() -> None:
-    learner = elimination(users=1)
-    learner.learn(np.array([0]), 0, np.array([0.9]), 1)  # one lucky estimate
-    learner.learn(np.array([0]), 1, np.array([0.5]), 1_000)
-    learner.eliminate()
-    assert learner.alive.all()
 
 
 @given(st.lists(st.integers(0, 30), max_size=6), st.sampled_from(["demand", "all"]))
@@ -86,12 +63,6 @@ def test_an_arm_that_too_few_want_stops_only_the_printed_form(variant: str) -> N
         assert planned[0]
 
 
-def test_learning_ends_when_every_user_has_one_arm() -> None:
-    learner = elimination()
-    learner.alive[:, 1:] = False
-    assert learner.plan(np.ones(8, dtype=bool)) is None
-
-
 @settings(max_examples=20)
 @given(st.integers(2, 4), st.integers(0, 12), st.integers(2, 5), st.integers(0, 99))
 @example(3, 13, 4, 0)
@@ -114,3 +85,8 @@ def test_a_sweep_gives_every_pair_exactly_one_estimate(
         for group in form_groups(assignment.arms, group_size, np.random.default_rng(2)):
             counts[list(group.members), group.arm] += 1
     assert (counts == 1).all()
+
+
+@examples(Path(__file__).with_name("learners.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

@@ -1,6 +1,8 @@
 """What server and players of anonymous bandits compute alike (Esfandiari et al. 2022)."""
 
 import math
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,7 +11,6 @@ from hypothesis import strategies as st
 
 from posse_systems.esfandiari2022.messages import (
     batches,
-    elimination_width,
     estimates,
     from_words,
     grid,
@@ -19,27 +20,7 @@ from posse_systems.esfandiari2022.messages import (
     sweeps,
     to_words,
 )
-
-
-def test_the_minimax_grid_of_8333() -> None:
-    horizon = 100_000 / 12
-    assert batches(horizon) == 4
-    ends = grid(horizon)
-    assert ends[:3] == [123, 1369, 4564]
-    assert abs(ends[3] - horizon) <= 1
-    a = horizon ** (1 / (2 - 2**-3))
-    assert ends[1] == math.floor(a * math.sqrt(a))
-
-
-def test_the_provable_constant_needs_3841_estimates_for_a_gap_of_one() -> None:
-    width = elimination_width(np.array([3840.0, 3842.0]), 5, 100_000 / 12, 5, 100, 12.0)
-    assert width[0] > 1 > width[1]
-
-
-def test_sweeps_fit_into_the_horizon() -> None:
-    spread = math.sqrt(5 * math.log(100 * 5 * 100_000))
-    assert sweeps(100_000, 5, 100, 5, 0.2) == math.ceil(0.2 * (100_000 * spread / 25) ** (2 / 3))
-    assert sweeps(1_000, 5, 100, 5, 100.0) == 1_000 // (5 * 12)
+from tests.support.conversations import examples
 
 
 @pytest.mark.parametrize("size", [6, 11])
@@ -101,3 +82,8 @@ def test_as_many_sweeps_fit_as_are_made(
     horizon: int, arms: int, users: int, group: int, rate: float
 ) -> None:
     assert 0 <= sweeps(horizon, arms, users, group, rate) * arms * schedule_length(group) <= horizon
+
+
+@examples(Path(__file__).with_name("messages.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

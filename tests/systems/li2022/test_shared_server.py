@@ -1,14 +1,16 @@
 """CDP-MAB with shared noise, agents and server over a fake link: what the server can read."""
 
+from collections.abc import Callable
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from posse.agent.masking import SumMasker, public_key
-from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
+from posse.agent.masking import SumMasker
+from posse.protocol.errors import RemoteProtocolError
 from posse.protocol.machine import (
     COORDINATOR,
     Broadcast,
-    Disclose,
     Finish,
     Pull,
     Pulled,
@@ -20,15 +22,14 @@ from posse.protocol.masking import (
     Confirm,
     Keys,
     Masked,
-    PublicKey,
     Settle,
     Survivors,
     Unmask,
-    Unmasked,
 )
 from posse_systems.li2022.shared import SharedNoise, SharedSchedule
 from posse_systems.li2022.shared_agent import SharedNoiseAgent
 from posse_systems.li2022.shared_server import SharedNoiseServer
+from tests.support.conversations import examples
 from tests.support.noise import KnownNoise
 
 AGENTS, ARMS = 4, 3
@@ -69,16 +70,6 @@ def started():
     (keys,) = [effect.message for effect in said if isinstance(effect, Broadcast)]
     orders = [one.handle(Received(COORDINATOR, keys), 0.0)[0] for one in machines]
     return machines, machine, orders
-
-
-def test_keys_are_told_in_one_order_whoever_came_first() -> None:
-    keys = {n: public_key(bytes([n + 1] * 32)) for n in range(AGENTS)}
-    machine = server()
-    machine.handle(Started(), 0.0)
-    for n in (2, 0, 3, 1):
-        said = machine.handle(Received(n, PublicKey(keys[n])), 0.0)
-    (told,) = said
-    assert list(told.message.keys.items()) == list(keys.items())
 
 
 def explored(machines, orders, means):
@@ -140,24 +131,6 @@ def test_a_sum_that_no_honest_agents_can_have_sent_decides_nothing(rewards, adde
     assert machine.best is None or not status
 
 
-def test_a_report_is_missing_before_its_seed():
-    machines, machine, orders = started()
-    masked = explored(machines, orders, [0.5] * ARMS)
-    assert machine.missing() == [0, 1, 2, 3]
-    for n in (0, 1, 3):
-        assert machine.handle(Received(n, masked[n]), 0.0) == []
-    assert machine.missing() == [2]
-    assert machine.handle(Received(2, masked[2]), 0.0) == [Broadcast(Unmask(1))]
-    machine.handle(Received(1, Unmasked(1, bytes(32))), 0.0)
-    assert machine.missing() == [0, 2, 3]
-    fresh = server()
-    fresh.handle(Received(1, PublicKey(public_key(bytes([5]) * 32))), 0.0)
-    assert fresh.missing() == [0, 2, 3]
-    with pytest.raises(RemoteProtocolError, match="bad-key: agent 2's public key"):
-        fresh.handle(Received(2, PublicKey(bytes(32))), 0.0)
-    assert fresh.missing() == [0, 2, 3]
-
-
 def test_an_agent_settles_also_if_it_is_told_that_all_who_may_be_lost_are_lost():
     """The coordinator tells agent 0 of a loss, and the others that agent 0 is lost."""
     shared = SharedNoise(5, epsilon=1.0, delta=1e-6, honest=1.0, precision=16, dropouts=1)
@@ -186,24 +159,6 @@ def test_an_agent_settles_also_if_it_is_told_that_all_who_may_be_lost_are_lost()
             agents[0].handle(Received(COORDINATOR, asked), 0.0)
 
 
-def test_the_ledger_has_what_the_sum_costs_and_no_arm_is_named_from_own_sums():
-    machines, _, orders = started()
-    order = orders[0]
-    effects = machines[0].handle(
-        Pulled(order.arms, order.times, np.full(ARMS, 0.5 * order.times)), 0.0
-    )
-    (release,) = [effect.release for effect in effects if isinstance(effect, Disclose)]
-    assert release.mechanism == "discrete-gaussian"
-    assert release.epsilon == SHARED.losses.epsilon(SHARED.delta) == pytest.approx(0.9274076)
-    assert release.scale / release.sensitivity == pytest.approx(
-        SHARED.deviation / SHARED.sensitivity
-    )
-    assert machines[0].noise.deviations == [SHARED.share]
-    assert machines[0].answer is None
-
-
-def test_a_reward_outside_0_and_1_does_not_leave():
-    machines, _, orders = started()
-    order = orders[0]
-    with pytest.raises(LocalProtocolError):
-        machines[0].handle(Pulled(order.arms, order.times, np.full(ARMS, order.times + 1.0)), 0.0)
+@examples(Path(__file__).with_name("shared_server.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

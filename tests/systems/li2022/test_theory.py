@@ -1,6 +1,7 @@
 """Links and costs of federated elimination in closed form, by hand."""
 
-import math
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,22 +20,11 @@ from posse_systems.li2022.messages import (
     Schedule,
     SingleParameters,
 )
-from posse_systems.li2022.shared import SharedSchedule, noise_of
 from posse_systems.li2022.theory import gis_links, gis_links_paper, sac_links
+from tests.support.conversations import examples
 from tests.support.runfile import describe_run
 
 GAPS = np.array([0.0, 0.5, 0.25])
-
-
-def test_gis_links_in_general_graphs_are_fewer_than_the_paper_says() -> None:
-    graph = graphs.path(4)  # d_G = 3; eccentricities 3, 2, 2, 3: edges min(3, 1+3), min(3, 1+2), …
-    assert gis_links(graph) == 9 == gis_links_paper(graph)
-    lollipop = graphs.from_edges(6, [(0, 1), (0, 2), (1, 2), (2, 3), (3, 4), (4, 5)])
-    assert gis_links(lollipop) == gis_links_paper(lollipop) == 24
-    wheel = graphs.from_edges(5, [(0, 1), (0, 2), (0, 3), (0, 4), (1, 2)])
-    assert gis_links(wheel) == 2 * 5 == gis_links_paper(wheel)
-    # the middle edge of a path of six has ends of eccentricity 3 and 5 slots to be used in
-    assert (gis_links(graphs.path(6)), gis_links_paper(graphs.path(6))) == (24, 25)
 
 
 @given(st.integers(3, 60))
@@ -74,23 +64,6 @@ def test_an_arm_leaves_in_the_first_round_whose_width_its_gap_reaches(gap):
 
 def _schedule(**more):
     return Schedule(arms=3, senders=4, horizon=1000, epsilon=100.0, **more)
-
-
-def test_elimination_regret_by_hand():
-    # without a privacy term S(r) = ⌈8 log(8 · 3 r² T) / (4 · 4^-r)⌉; r = 2 for .5 and 3 for .25
-    s = [math.ceil(8 * math.log(24 * r * r * 1000) / (4 * 4.0**-r)) for r in (1, 2, 3)]
-    t = np.array([10.0, 1e6])
-    found = theory.elimination_regret(GAPS, t, _schedule(), agents=4)
-    assert found == pytest.approx([4 * 0.5 * 10, 4 * (0.5 * s[1] + 0.25 * s[2])])
-    delayed = theory.elimination_regret(GAPS, t, _schedule(), agents=4, delay=5)
-    assert delayed - found == pytest.approx([0, 4 * 0.5 * 5 * 3])
-
-
-def test_elimination_regret_of_few_rounds():
-    schedule = _schedule(max_rounds=1, gap=0.25)
-    s = math.ceil(8 * math.log(24 * 1000) / (4 * 0.25**2))
-    found = theory.elimination_regret(GAPS, np.array([1e6]), schedule, agents=4)
-    assert found == pytest.approx([4 * 0.75 * s])
 
 
 @pytest.mark.parametrize(
@@ -146,11 +119,6 @@ def test_the_form_of_r_rounds_is_passed_on(kind: type[FederatedParameters]) -> N
     assert theory.make_schedule(kind(**GIVEN), 10, 4).max_rounds is None
 
 
-def test_shared_noise_has_a_schedule_of_its_own() -> None:
-    parameters = CdpParameters(**GIVEN, noise="shared")
-    schedule = theory.make_schedule(parameters, 10, 4)
-    assert isinstance(schedule, SharedSchedule)
-    assert noise_of(parameters, 10).agents == 10
-    # its noise is the sum's, so that more agents bear less of it each
-    few, many = (noise_of(parameters, agents).share for agents in (10, 40))
-    assert many < few
+@examples(Path(__file__).with_name("theory.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

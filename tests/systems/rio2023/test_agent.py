@@ -1,5 +1,8 @@
 """Voters, against successive elimination one reward at a time, and by hand."""
 
+from collections.abc import Callable
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import assume, example, given, settings
@@ -9,7 +12,6 @@ from posse.protocol.machine import (
     COORDINATOR,
     MOST_PULLS,
     Abort,
-    Disclose,
     Explore,
     Finish,
     Observed,
@@ -25,9 +27,9 @@ from posse_systems.rio2023.messages import (
     Eliminated,
     Vote,
     epoch_length,
-    epoch_radius,
     successive_elimination_radius,
 )
+from tests.support.conversations import examples
 from tests.support.mase import Told, of, slow_elimination
 
 
@@ -65,16 +67,6 @@ def test_lookahead_finds_the_first_activation_that_fires(index: int) -> None:
         assert voter.lookahead(rewards[:, 1:]) == index - 1
 
 
-def test_a_withheld_vote_still_leaves_the_local_set() -> None:
-    voter = MaseVoter(3, 0.5, Told(kept=[False, True]), xi=0.5)
-    voter.handle(Started(), 0.0)
-    rewards = np.array([[1.0] * 60, [0.0] * 60, [0.0] * 60])
-    fires = voter.lookahead(rewards) + 1
-    effects = voter.handle(Observed((0, 1, 2), rewards[:, :fires]), 1.0)
-    assert of(Send, effects) == [Send(COORDINATOR, Vote((2,)))]
-    assert of(Finish, effects) == [Finish("done", 0)]
-
-
 @given(st.lists(st.sets(st.integers(0, 3), min_size=1), max_size=5))
 @example([{1}, {1}, {0, 2, 3}])
 def test_a_voter_follows_the_coordinator_at_once(eliminated: list[set[int]]) -> None:
@@ -89,47 +81,8 @@ def test_a_voter_follows_the_coordinator_at_once(eliminated: list[set[int]]) -> 
         assert effects == [Explore((*left,))] * (left != before)
 
 
-def test_to_the_letter_of_algorithm_3_an_agent_follows_at_its_own_next_activation() -> None:
-    voter = MaseVoter(3, 0.5, Told(), eager=False)
-    voter.handle(Started(), 0.0)
-    same = np.ones((3, 8))
-    assert voter.lookahead(same) == 8
-    # line 6: all of the old L_n once more; line 12: then what G lost is dropped
-    assert voter.handle(Received(COORDINATOR, Eliminated((1,))), 1.0) == [Explore((0, 1, 2))]
-    assert voter.lookahead(same) == 0
-    assert voter.handle(Observed((0, 1, 2), same[:, :1]), 2.0) == [Explore((0, 2))]
-    assert voter.lookahead(same[:2]) == 8
-    # lines 10 to 12: it asks whether it is done before it synchronises, so once more with one arm
-    assert voter.handle(Received(COORDINATOR, Eliminated((2,))), 3.0) == [Explore((0, 2))]
-    assert voter.handle(Observed((0, 2), same[:2, :1]), 4.0) == [Explore((0,))]
-    assert voter.lookahead(same[:1]) == 0
-    assert voter.handle(Observed((0,), same[:1, :1]), 5.0) == [Finish("done", 0)]
-
-
-def test_to_the_letter_of_algorithm_3_an_agent_may_be_left_without_an_arm() -> None:
-    voter = MaseVoter(2, 0.5, Told(), eager=False)
-    voter.handle(Started(), 0.0)
-    voter.handle(Received(COORDINATOR, Eliminated((0, 1))), 1.0)
-    assert voter.handle(Observed((0, 1), np.ones((2, 1))), 2.0) == [Finish("done", None)]
-
-
 def dp_voter(variant: Variant = "corrected") -> DpMaseVoter:
     return DpMaseVoter(4, 0.5, 1.0, variant, Told())
-
-
-def test_dp_epoch_votes_by_the_printed_inequality() -> None:
-    voter = dp_voter()
-    pulls = epoch_length(4, 1, 0.5, 1.0)
-    assert voter.handle(Started(), 0.0) == [Pull((0, 1, 2, 3), pulls)]
-    width = 2 * epoch_radius(4, 1, 0.5, 1.0, pulls)
-    means = np.array([0.9, 0.9 - width + 1e-6, 0.9 - width - 1e-6, 0.0])
-    effects = voter.handle(Pulled((0, 1, 2, 3), pulls, means * pulls), 1.0)
-    assert of(Send, effects) == [Send(COORDINATOR, Vote((2, 3)))]
-    assert of(Pull, effects) == [Pull((0, 1), epoch_length(2, 2, 0.5, 1.0))]
-    (disclosed,) = of(Disclose, effects)
-    assert disclosed.release.epsilon == 1.0
-    assert disclosed.release.scale == pytest.approx(1 / pulls)
-    assert disclosed.release.sensitivity / disclosed.release.scale == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(("variant", "arms_for_length"), [("corrected", 2), ("printed", 4)])
@@ -174,3 +127,8 @@ def test_dp_arms_that_cannot_be_told_apart_end_before_what_a_report_can_count() 
 def test_dp_an_epsilon_that_no_pulls_make_up_for_ends_in_the_same_way(epsilon: float) -> None:
     (abort,) = DpMaseVoter(2, 0.5, epsilon, "corrected", Told()).handle(Started(), 0.0)
     assert "epoch 1 " in abort.reason
+
+
+@examples(Path(__file__).with_name("agent.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()

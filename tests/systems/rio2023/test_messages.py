@@ -1,22 +1,17 @@
 """Thresholds, ξ, epochs: the formulas of Rio et al. 2023."""
 
 import math
+from collections.abc import Callable
+from pathlib import Path
 
-import msgspec
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from posse.coordinator.assembly import no_report
-from posse.protocol import control
-from posse.protocol.bounds import MOST_ARMS
 from posse.protocol.machine import Variant
-from posse.protocol.privacy import Release
-from posse.protocol.wire import MAX_DATA
 from posse_systems.rio2023.messages import (
     MaseParameters,
-    Sample,
     VoteRule,
     corrupted_failure,
     eliminable,
@@ -26,6 +21,7 @@ from posse_systems.rio2023.messages import (
     threshold,
     votes_to_remove,
 )
+from tests.support.conversations import examples
 
 
 @given(st.integers(1, 30), st.floats(0.01, 0.9))
@@ -45,21 +41,6 @@ def test_vote_rule_follows_the_variant_unless_told() -> None:
     assert votes("at-least", "printed") == 5
 
 
-def test_eta_xi_stops_at_delta_in_corrected_only() -> None:
-    limit = 1 - 0.1 ** (1 / 9)
-    assert corrupted_failure(0.9, limit + 1e-6, 10, 0.05, "printed") < 0
-    assert corrupted_failure(0.9, limit + 1e-6, 10, 0.05, "corrected") == 0.05
-    # of 10,001 arms .9^10000 is 0 as a float
-    assert corrupted_failure(0.9, 0.1, 10_001, 0.05, "corrected") == 0.05
-    assert corrupted_failure(0.9, 0.1, 10_001, 0.05, "printed") < -1e300
-
-
-def test_epoch_length_by_hand() -> None:
-    # k = 10, e = 1, beta = .5: 32 ln(160) / .25 = 649.6; 8 ln(80) / (.1 * .5) = 701.1
-    assert epoch_length(10, 1, 0.5, 100.0) == math.ceil(128 * math.log(160)) == 650
-    assert epoch_length(10, 1, 0.5, 0.1) == math.ceil(160 * math.log(80)) == 702
-
-
 @given(
     arms=st.integers(2, 500),
     epoch=st.integers(1, 12),
@@ -72,20 +53,6 @@ def test_an_epoch_is_long_enough_for_its_gap(
     """2 (h + c) <= Δ_e / 2: an arm that is Δ_e behind cannot survive a quiet epoch."""
     pulls = epoch_length(arms, epoch, beta, epsilon)
     assert 2 * epoch_radius(arms, epoch, beta, epsilon, pulls) <= 2.0**-epoch / 2 + 1e-12
-
-
-def test_of_as_many_arms_as_a_run_may_have_all_fit_one_message() -> None:
-    """Their rewards, the report about them, and 16 bytes for each as in a masked sum."""
-    sample = Sample(tuple(range(MOST_ARMS)), bytes(8 * MOST_ARMS))
-    rows = [Release("laplace", 1.0, 1.0, 1.0 / n, "b") for n in range(1, 5_001)]
-    report = msgspec.structs.replace(no_report(MOST_ARMS), releases=rows)
-    assert len(msgspec.msgpack.encode(sample)) < MAX_DATA
-    parts = [*control.in_parts(report)]
-    assert max(len(msgspec.msgpack.encode(part)) for part in parts) < MAX_DATA
-    given = [part for part in parts if isinstance(part, control.ReportRows)]
-    assert isinstance(parts[-1], control.Report)
-    assert control.whole(given, parts[-1]) == report
-    assert 16 * MOST_ARMS + 1_024 < MAX_DATA
 
 
 chances = st.floats(1e-6, 0.5)
@@ -144,3 +111,8 @@ def test_what_withheld_votes_leave_to_a_test_is_less_the_more_are_withheld(
     assert printed <= corrupted_failure(eta, 0.0, arms, delta, "printed")
     assert math.isclose(corrupted_failure(eta, 0.0, arms, delta, "printed"), eta)
     assert corrupted_failure(eta, xi, arms, delta, "corrected") == max(printed, delta)
+
+
+@examples(Path(__file__).with_name("messages.txt"), globals())
+def test_examples(play: Callable[[], None]) -> None:
+    play()
