@@ -44,7 +44,7 @@ _LONGEST_WAIT = 8.0
 """Seconds between attempts at most: a neighbour may have named an inbox that is not its own."""
 
 _FLOODS = 2
-"""So often the door closes a link to an inbox before this agent leaves it."""
+"""Links to an inbox that the door may close before this agent leaves it."""
 
 _MOST_STRANGERS = 1_000
 """Refused keys to remember, so that each is logged only once."""
@@ -217,7 +217,7 @@ class Guard:
         )
 
     def _leave(self, address: str) -> None:
-        """Connect no more to an inbox that sent too much twice: its topics all come again at once.
+        """Leave an inbox that sent too much twice: its topics would all come again at once.
 
         ZeroMQ takes 50 bytes of memory for each byte of a topic. Once may be a mistake of ours: a
         descriptor may have become another connection's before it was looked at.

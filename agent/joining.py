@@ -113,7 +113,7 @@ class Joining:
         self._listed = listed
         self._failed_in_a_row = self._unknown_in_a_row = 0
         self.last_answer = ""
-        """Why the last handshake failed, since the last that did not."""
+        """Why the last handshake failed; "" after one that did not."""
         self._wall = self._connected_at = 0.0
         self._connections = 0
         self._online = False

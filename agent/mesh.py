@@ -112,7 +112,7 @@ class NeighbourLinks(ABC):
     def move(self, address: str) -> None:
         """Listen at another address, too, if that can be bound.
 
-        The old one is left as it is: this machine has it no more, and libzmq 4.3.5 may abort the
+        The old one is left as it is: this machine no longer has it, and libzmq 4.3.5 may abort the
         process if a connection ends while it unbinds.
         """
         know_family(self.inbox, address)

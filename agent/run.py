@@ -86,7 +86,7 @@ _CONTROL: Final = int(Plane.CONTROL)
 _MOST_COMPLAINTS = 10
 """About each neighbour: none takes another's place."""
 _MOST_UNSETTLED = 2
-"""As many as the coordinator hears of from one agent, see `posse.coordinator.agreement`."""
+"""Most complaints that the coordinator hears from one agent, see `posse.coordinator.agreement`."""
 _KNOWLEDGE: Packed[dict[str, Any]] = Packed(dict[str, Any])
 
 _TELLING = (Send, Broadcast, Disclose, Finish, Abort)

@@ -81,4 +81,4 @@ TRANSITIONS: dict[tuple[JoinState, JoinEvent], JoinState | None] = {
 """The next state; None is the state before resuming. An event without an entry is refused."""
 
 JOINED_STATES = frozenset({_S.JOINED, _S.LINKING, _S.LINKED, _S.RESUMING})
-"""In these the coordinator counts an agent on another machine among its own."""
+"""States in which the coordinator counts an agent on another machine among its own."""

@@ -222,7 +222,7 @@ class CoordinatorHost:
 
     @property
     def deadlock(self) -> str:
-        """Why the run can go on no more, whatever agents do, or which a server left; else ""."""
+        """Why the run cannot go on, whatever agents do, or after its server ended; else ""."""
         if self.attendance.verdict is not None:
             return ""
         acting = [n for n in self.attendance.expected() if n not in self.attendance.finished]

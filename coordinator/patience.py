@@ -180,7 +180,7 @@ class Patience:
             self._parted = min(self._parted, now)
 
     def mended(self, now: float) -> None:
-        """Links between agents are up again, or matter no more.
+        """Links between agents are up again, or no longer matter.
 
         Once none is agreed to be down, the time for which one was explains the silence, and what
         was kept has a moment to be sent: all together at most `absence` seconds in one silence.

@@ -54,7 +54,7 @@ _POINTS = 1 << 8
 """Points of the integral at first; they are doubled while what is cut off counts."""
 
 _MOST_POINTS = 1 << 11
-"""Points of the integral at most: of few releases it falls slowly, and more say little more."""
+"""Most points of the integral: for few releases it falls slowly, and further ones add little."""
 
 _LEAST_LINE, _MOST_LINE = 1e-4, 1e4
 """Limits of the integral's λ, between which its exponents keep nine digits and more."""
@@ -74,7 +74,7 @@ _NEGLIGIBLE = 1e-4
 _GOLDEN = (math.sqrt(5) - 1) / 2
 
 Costs = tuple[tuple[float, int], ...]
-"""Costs, and how many releases cost so much."""
+"""Costs, and how many releases have each."""
 
 
 class Losses(msgspec.Struct, frozen=True, kw_only=True, order=True):

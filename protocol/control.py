@@ -36,7 +36,7 @@ MAX_SETUP = 8 << 20
 HEAD_BYTES = 16
 """Bytes of a ledger's head, as agents tell it."""
 MOST_HEADS = 256
-"""As many are told: those of 128 runs, with whichever coordinators."""
+"""Most heads that are told: those of 128 runs, with any coordinators."""
 ShortHash = Annotated[str, Meta(max_length=16)]
 Statement = Annotated[bytes, Meta(min_length=STATEMENT_BYTES, max_length=STATEMENT_BYTES)]
 Configuration = Annotated[dict[Name, ShortHash], Meta(max_length=1000)]
@@ -211,8 +211,8 @@ class Ready(Given, frozen=True):
 class LedgerHead(Control, frozen=True):
     """An agent with keys, before `Ready` and `Stopped`: where the ledger of its rewards is.
 
-    `log` tells the agent's ledgers apart. `heads` are the last that this one told anybody, the
-    newest, of this `number`, at the end; it is signed. See `posse.coordinator.witness`.
+    `log` tells the agent's ledgers apart. `heads` are the last that this one told anybody; the
+    newest is at the end, has this `number`, and is signed. See `posse.coordinator.witness`.
     """
 
     reveals = (

@@ -103,7 +103,7 @@ class FedUcbParameters(LinearParameters, frozen=True, kw_only=True):
     dimensions: Annotated[int, Meta(ge=1, le=_MOST, description="d, features of an arm")]
     batch: Annotated[int, Meta(ge=1, description="B, pulls between two exchanges")] = 50
     growth: Annotated[
-        float, Meta(gt=0, description="printed: share when log det V has grown so much")
+        float, Meta(gt=0, description="printed: share when log det V has grown by this")
     ] = 1.0
 
 

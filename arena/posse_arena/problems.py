@@ -289,7 +289,7 @@ _APART = [[0.001, 0.045, 0.090], [0.045, 0.001, 0.110], [0.090, 0.110, 0.001]]
 
 
 LYING: tuple[Adversary, ...] = ("liars", "equivocators")
-"""Whose regret does not count: the agents that lie."""
+"""The agents that lie, whose regret does not count."""
 
 
 def liars(agents: int) -> int:

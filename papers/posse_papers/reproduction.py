@@ -182,7 +182,7 @@ def _short(said: str) -> str:
 
 
 def _cut(said: str) -> str:
-    """As many words as a statement may have."""
+    """Most words of a statement."""
     words = said.split()
     return said if len(words) <= _LONGEST else f"{' '.join(words[:_LONGEST])}…"
 

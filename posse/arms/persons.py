@@ -24,7 +24,7 @@ class Persons(NamedTuple):
 
 
 class PersonOfRow(NamedTuple):
-    """Whose each row of a log is: `names` by number; by arm, each row's number and its place."""
+    """Each row's person: `names` by number; by arm, each row's number and its place."""
 
     names: Sequence[str]
     numbers: Rows

@@ -198,7 +198,7 @@ def _joined(runs: list[CoupledRun]) -> CoupledRun:
 
 
 def _soonest(rows: list[tuple[int, ...]], times: int) -> int:
-    """Who is the first to be in a log so often."""
+    """The first person to be in a log this often."""
     seen = Counter[int]()
     for row in rows:
         for person in row:

@@ -55,7 +55,7 @@ _Rows = Annotated[int, parsed(lambda text: number(text, 1, MOST_OF_PERSON), "M")
 
 @shared
 class RewardOptions:
-    """Whose rewards this agent has, and what they may cost."""
+    """The rewards this agent has, and what they may cost."""
 
     run: Annotated[Path | None, Parameter(metavar="FILE")] = None
     """run file of this machine; the coordinator's must agree with it"""

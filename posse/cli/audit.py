@@ -57,7 +57,7 @@ class AuditOptions:
     """runs on each data set (default: 4000, or none if coupled runs, which take seconds, refute the
     claim or guessing canaries takes fewer); 0: coupled runs alone"""
     search: Duration | None = None
-    """draw data sets, losses and lies for so long (default: 20, none with --runs 0)"""
+    """draw data sets, losses and lies for this long (default: 20, none with --runs 0)"""
     error: _Error = ERROR
     """probability that the bound found is too large"""
     epsilon: _Epsilon | None = None

@@ -124,7 +124,7 @@ def shared(options: type[_T]) -> type[_T]:
 
 @shared
 class Trust:
-    """Whose code may be imported; see `posse.gates.code`."""
+    """The code that may be imported; see `posse.gates.code`."""
 
     trust: bool = False
     """import code that a run file, a result or you name from any folder, whoever owns it"""

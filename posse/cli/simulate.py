@@ -45,7 +45,7 @@ def simulate(
         file: run file (TOML); without one posse's own systems take turns
         seeds: how many seeds to try
         first: the first of them
-        within: try no more seeds after so long
+        within: how long to go on trying further seeds
         seed: try this seed alone
         faults: with --seed: these faults, not those that the seed draws
         kinds: draw only faults of these kinds, such as cut or kill

@@ -160,7 +160,7 @@ def _leave(number: int, frame: FrameType | None) -> None:
 
 
 def pause(seconds: float = 1e8) -> None:
-    """Sleep for so long (by default for years), or until a signal."""
+    """Sleep for this long (by default for years), or until a signal."""
     interrupt = Interrupt()
     with suppress(KeyboardInterrupt):
         for number in _ENDS:

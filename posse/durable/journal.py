@@ -355,7 +355,7 @@ class Journal:
 
 
 def owner_of(path: Path) -> str:
-    """Whose journal a file says it is; `InputError` if it is none, or has another format."""
+    """The owner that a journal names; `InputError` if it is none, or has another format."""
     try:
         with closing(connect(path, 0.0, make=False)) as database:
             (owner,) = database.execute("SELECT value FROM about WHERE name = 'owner'").fetchone()

@@ -128,7 +128,7 @@ def _task(file: str, plan: Plan) -> str:
 def events(losses: Losses) -> Any:
     """The same as a `DpEvent` of Google's dp-accounting; `InputError` where there is none.
 
-    Of what is no more known than ε, randomized response of two answers is the worst.
+    Where only ε is known, randomized response of two answers is the worst.
     """
     try:
         import dp_accounting as dp  # noqa: PLC0415

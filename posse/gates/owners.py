@@ -1,4 +1,4 @@
-"""Whose a file is: what nobody but its owner and root can change, as OpenSSH's StrictModes has it.
+"""Owners of files: what nobody but its owner and root can change, as OpenSSH's StrictModes has it.
 
 Whoever can write a file decides what is in it, and whoever can write a folder above it can put
 another in its place.
@@ -45,7 +45,7 @@ def is_private(status: os.stat_result) -> bool:
 
 
 def stranger(status: os.stat_result) -> str:
-    """Whose a file or folder is that is neither this user's nor root's, else ""."""
+    """The owner of a file or folder, if that is neither this user nor root, else ""."""
     if is_own(status) or status.st_uid == 0:
         return ""
     return f"another user (uid {status.st_uid})"

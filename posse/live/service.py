@@ -20,7 +20,7 @@ from posse.live.desk import Decision, Desk, DeskSettings, Memory, RewardRefusal,
 from posse.live.store import DecisionStore
 
 _SILENT = 3
-"""This many decisions that timed out one after another, without a reward between, are a failure."""
+"""Decisions that time out in a row, with no reward in between, before that is a failure."""
 
 _TICK = 0.2
 """Seconds between two looks at decisions that may have timed out."""

@@ -97,7 +97,7 @@ class Regret:
 
 
 _SLOTS = 4096
-"""This many slots are looked at at once."""
+"""Slots computed at once."""
 
 
 @mypyc_attr(allow_interpreted_subclasses=True)

@@ -112,7 +112,7 @@ _BELOW = 0.42
 """How far a legend lies below the axes, in inches: below ticks and label."""
 
 _LINE = 46
-"""This many letters of a legend fit beside each other."""
+"""Letters of a legend that fit beside each other."""
 
 
 @contextmanager

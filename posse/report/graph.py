@@ -17,7 +17,7 @@ Pair = tuple[int, int]
 Place = dict[int, tuple[float, float]]
 
 MOST_LINKS = 1000
-"""This many links are drawn at most, the heaviest: more are a grey disc."""
+"""Most links drawn, the heaviest: more are a grey disc."""
 
 _CLASSES = 5
 _SMALL = 60

@@ -22,7 +22,7 @@ class Amount(msgspec.Struct):
     frame_bytes: int | None = 0
 
     def plus(self, messages: int, payload: int, frame: int) -> "Amount":
-        """This, where it is known, and so much more."""
+        """This, where it is known, plus another amount."""
         return Amount(
             (self.messages or 0) + messages,
             (self.payload_bytes or 0) + payload,

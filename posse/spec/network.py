@@ -29,7 +29,7 @@ LONGEST_JITTER = 20.0
 """In units of its mean, the most by which jitter delays a message."""
 
 MOST_RETRANSMITS = 15
-"""As often a segment is sent again, at most; then the link is taken for good."""
+"""Times that a segment is sent again at most; then the link is taken for good."""
 
 _Delay = Annotated[float, Meta(ge=0, le=3600, description="seconds, one way")]
 _Jitter = Annotated[

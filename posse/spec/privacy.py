@@ -79,7 +79,7 @@ class PrivacySpec(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     @property
     def persons(self) -> Persons | None:
-        """Whose rewards are counted, and how many of one person are used."""
+        """The persons whose rewards are counted, and how many of each are used."""
         return Persons(self.person, self.rewards_per_person) if self.person else None
 
     @property

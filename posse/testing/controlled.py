@@ -150,7 +150,7 @@ class Controlled(ABC):
         self._relays_of(a, b).change(a, b, share=share)
 
     def jitter(self, a: int, b: int, seconds: float) -> None:
-        """Delay every frame of the link by so much on average, more or less; they stay in order."""
+        """Delay every frame of the link by this on average, more or less; they stay in order."""
         self._change(a, b, "jitter", seconds, seconds >= 0)
 
     def bandwidth(self, a: int, b: int, size: float) -> None:

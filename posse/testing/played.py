@@ -217,7 +217,7 @@ class ForeignChecks:
         self.at.confirmed = 1
 
     def joins_anew(self) -> None:
-        """Know it no more."""
+        """Forget the agent."""
         self.at.say_bare(control.Unknown())
         self.joins()
         self.at.begin()

@@ -100,7 +100,7 @@ class Trace:
 
     @property
     def name(self) -> str:
-        """Whose the machine is."""
+        """The process that the machine belongs to."""
         return "the server" if self.rank == COORDINATOR else peer_name(self.rank)
 
     def state(self) -> list[tuple[str, str]]:

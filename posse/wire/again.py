@@ -51,7 +51,7 @@ class Again:
         self._up: set[str] = set()
         self._due: dict[str, float] = {}
         self._ours: set[str] = set()
-        """Addresses to which ZeroMQ was told to connect no more."""
+        """Addresses to which ZeroMQ was told to stop connecting."""
 
     def follow(self, event: MonitorEvent, now: float) -> Became | None:
         """Take an event of the monitor; what it means for the connection, if anything."""

@@ -101,7 +101,7 @@ FAST, FAST_AHEAD = 2 * GROWN, 8 << 20
 """If the process grew by the first (bytes) since the last look, the second replaces `AHEAD`."""
 
 SMALL = 6
-"""This many times what is ahead the process grows by small parts alone; an honest frame takes three
+"""Times what is ahead by which small parts alone make the process grow; an honest frame takes three
 times its bytes in memory."""
 
 

@@ -157,7 +157,7 @@ class Relays:
             self.change(a, b, **Fault.NONE)
 
     def close(self) -> None:
-        """Close every connection, and accept no more."""
+        """Close every connection, and stop accepting."""
 
         async def close() -> None:
             for listener in self._listeners:

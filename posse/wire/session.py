@@ -105,7 +105,7 @@ class SessionState(NamedTuple):
 
 
 class SessionFull(Exception):
-    """The other end has left so much unconfirmed that no more can be kept for it."""
+    """The other end has left too much unconfirmed: nothing further can be kept for it."""
 
 
 class SessionBroken(Exception):

@@ -2,8 +2,8 @@
 
 What it assumes is shown with real sockets by `tests/engines/simulated/test_handshake.py`: a socket
 with keys that listens asks the `Authenticator` of its context. Who is refused (400), or sees that
-only one side has keys, tries no more on that socket; with *not yet* (300), or with another server's
-key, it tries again.
+only one side has keys, gives up on that socket; with *not yet* (300), or with another server's key,
+it tries again.
 """
 
 import functools

@@ -77,7 +77,7 @@ class SimulatedDisk(Disk):
         """By file, when something was added to its end, and how long it was: it may not be safe."""
 
     def writes(self, path: Path) -> None:
-        """Wait as long as a write takes, and fail if it does; a killed process writes no more."""
+        """Wait as long as a write takes, and fail if it does; a killed process stops writing."""
         process = self._schedule.running
         assert process is not None
         if not process.alive:

@@ -12,8 +12,8 @@ ones):
   comes for 4 to 5 s, not even an answer, is closed, and the other end hears of it once packets
   pass. The system sends again at ever longer intervals, and asks for a connection after 1, 3, 7,
   15, 31 … s.
-- A machine that has another address has the old one no more: nothing that is sent to it or from it
-  arrives, which is noticed as silence is, and what listened there is reached no more.
+- A machine with a new address has lost the old one: nothing that is sent to it or from it arrives,
+  which is noticed as silence is, and nobody reaches what listened there.
 - Over ipc the address is a file, here too: who listens removes what is there, and a killed process
   leaves it. A connecting socket reaches whoever listens at the file that is there now.
 - A closed socket still tries to send what waits, until its linger is over or its process ends.
@@ -73,8 +73,8 @@ _WRONG_ANSWERS = (
         )
     ),
 )
-"""What the monitor says of a handshake that another program answers, and whether ZeroMQ then tries
-no more (`tests/wire/test_again.py`)."""
+"""What the monitor says of a handshake that another program answers, and whether ZeroMQ then
+gives up (`tests/wire/test_again.py`)."""
 
 FrameNote = Callable[[str, int, int, bytes], None]
 """Hears what happens: what, from whom, to whom, data."""
@@ -178,7 +178,7 @@ class LinkEnd:
     peer: str = _HOST
     """The address from which the other end connected."""
     severed: bool = False
-    """Whether an end's machine has the address no more over which it was connected."""
+    """Whether an end's machine has lost the address over which it was connected."""
     due: float = 0.0
     came: float = 0.0
     free_at: float = 0.0
@@ -300,7 +300,7 @@ class SimulatedNetwork:
     # --- processes -------------------------------------------------------------------------------
 
     def killed(self, process: Process, *, silently: bool = False) -> None:
-        """The ends of a process go: in order, or with its machine, of which nobody hears."""
+        """Close the ends of a process, in order or, as with its machine, `silently`."""
         if (gate := self.gates.pop(process, None)) is not None:
             gate.close()
         chance = self.schedule.random
@@ -370,7 +370,7 @@ class SimulatedNetwork:
         return socket if file is None or file.is_there else None
 
     def rank_at(self, address: str) -> int | None:
-        """Whose process listened last at an address."""
+        """The rank that listened last at an address."""
         return self._places.get(address)
 
     def reaches(self, rank: int, address: str) -> bool:
@@ -379,7 +379,7 @@ class SimulatedNetwork:
         return address not in self._nowhere and (target is None or self.passes(rank, target))
 
     def silence(self, socket: Socket) -> None:
-        """Listen no more."""
+        """Stop listening."""
         for address in [a for a, s in self.listening.items() if s is socket]:
             del self.listening[address]
         if (file := self._files.pop(socket, None)) is not None:
@@ -521,7 +521,7 @@ class SocketFile:
         return False
 
     def close(self) -> None:
-        """Listen no more; the file stays."""
+        """Stop listening; the file stays."""
         self._socket.close()
 
 
@@ -533,7 +533,7 @@ class Connector:
         self.credentials = socket.credentials
         self.end: LinkEnd | None = None
         self.closed = self.over = False
-        """`over`: it tries no more, and ZeroMQ has no queue for it."""
+        """`over`: it has given up, and ZeroMQ has no queue for it."""
         self.until = math.inf
         """How long a socket that was closed still tries to send what waits."""
         self.waiting: list[bytes] = []
@@ -685,7 +685,7 @@ class Connector:
             self._again()
 
     def close(self, linger: float = 0.0) -> None:
-        """Connect no more; what was sent still goes out, for this many seconds."""
+        """Stop connecting; what was sent still goes out, for this many seconds."""
         self.closed = True
         self.until = self.network.schedule.now + (linger if self.waiting else -1.0)
         if self.end is not None and self.end.open:

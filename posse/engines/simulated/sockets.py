@@ -100,7 +100,7 @@ class SimulatedPoller:
         self._sources.append(source)
 
     def unregister(self, source: Readable) -> None:
-        """Listen to it no more."""
+        """Stop listening to it."""
         self._sources.remove(source)
 
     def poll(self, milliseconds: float | None = None) -> list[tuple[Readable, int]]:
@@ -131,7 +131,7 @@ class SimulatedMonitor(Readable):
         """Any option is set already: there is room for every event."""
 
     def close(self, linger: int = 0) -> None:
-        """Listen no more."""
+        """Stop listening."""
         self.closed = True
 
 
@@ -220,7 +220,7 @@ class SimulatedSocket(Readable):
         self._connectors[address] = Connector(self.network, self, address)
 
     def disconnect(self, address: str) -> None:
-        """Connect no more to this address."""
+        """Stop connecting to this address."""
         if (connector := self._connectors.pop(address, None)) is None:
             raise zmq.ZMQError(errno.ENOENT)
         connector.close()

@@ -98,7 +98,7 @@ def is_main_importable() -> bool:
 
 
 def unguarded() -> tuple[str, int] | None:
-    """File and line of the script's statement that is being carried out, if importing it does, too.
+    """File and line of the script's running statement, if importing the script would run it too.
 
     Only a statement at the top of the script counts, outside any `if` about `__name__`.
     """

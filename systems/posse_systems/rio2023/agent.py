@@ -39,7 +39,7 @@ NEAR = 192
 """An agent looks at this many activations first: it mostly acts within these."""
 
 _FIRST = 1 << 12
-"""This many radii are computed once for all agents."""
+"""Radii that are computed once for all agents."""
 
 _TOO_LONG = (
     "epoch {} would take it beyond 2^53 pulls: the means of the {} arms left cannot be told apart "

@@ -34,7 +34,7 @@ class VoteStep(TurnStep):
         raise NotImplementedError
 
     def act(self, rank: int, arms: tuple[int, ...], count: int) -> None:
-        """The turn of an agent that has pulled these arms so often."""
+        """The turn of an agent that has pulled its arms this often."""
         raise NotImplementedError
 
     def noise_of(self, rank: int) -> SeededNoise:
