@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from posse.coordinator.setups import agent_setups
@@ -172,3 +173,42 @@ def test_a_journal_hears_of_each_step_and_arrival_of_frames_taken_together_too()
 @examples(Path(__file__).with_name("host.txt"), globals())
 def test_examples(play: Callable[[], None]) -> None:
     play()
+
+
+def test_who_fills_its_own_share_takes_no_other_neighbours_and_is_named() -> None:
+    """Agent 1 floods the agent with frames of the last run that there can be."""
+    host = neighbour()
+    for sequence in range(40):
+        host.receive(None, frame(Bundle(1, bytes(1 << 19)), 1, sequence, run=2**32 - 2))
+    host.receive(2, bundle(2))
+    host.receive(COORDINATOR, begin())
+    assert host._early == []
+    assert host.refused == {"too-early": 40}
+    host.receive(2, bundle(2))
+    assert host.refused == {"too-early": 40, "replayed": 1}
+    said, _ = [data for _, data in host.sent if kind_of(data) == "Complaint"]
+    assert msgspec.msgpack.decode(said[HEADER.size :])[:2] == ["Complaint", 1]
+
+
+def test_who_lies_about_its_name_is_named_itself() -> None:
+    """Agent 2 sends in agent 1's name over its own link; agent 1 is not to blame."""
+    host = neighbour()
+    host.receive(COORDINATOR, begin())
+    host.receive(2, bundle(1))
+    assert host.refused == {"wrong-source": 1}
+    (said,) = [data for _, data in host.sent if kind_of(data) == "Complaint"]
+    assert msgspec.msgpack.decode(said[HEADER.size :]) == [
+        "Complaint",
+        2,
+        "wrong-source: 1 on the link of 2",
+    ]
+
+
+def test_a_neighbour_does_not_speak_for_the_coordinator() -> None:
+    host = neighbour()
+    host.receive(COORDINATOR, begin())
+    host.receive(1, frame(control.Stop(), 1, 0))
+    host.receive(None, frame(control.Stop(), 2, 0))
+    host.receive(2, frame(control.Stop(), COORDINATOR, 5))
+    assert host.refused == {"control-from-agent": 2, "wrong-source": 1}
+    assert host.busy

@@ -203,3 +203,31 @@ def test_with_data_of_its_own_whatever_claims_an_epsilon_is_taken_part_in(
 @examples(Path(__file__).with_name("own_run.txt"), globals())
 def test_examples(play: Callable[..., None], request: pytest.FixtureRequest) -> None:
     play(request)
+
+
+def test_with_data_of_its_own_epsilon_is_bounded_by_the_agents_budget() -> None:
+    own_data(budget=0.5).accept(private(), 0)
+    with pytest.raises(PosseError, match=r"would cost ε = 0\.5 and the budget is 0\.4"):
+        own_data(budget=0.4).accept(private(), 0)
+    with pytest.raises(PosseError, match=r"parameters\.epsilon: is 1e[+]308"):
+        own_data(budget=1000.0).accept(private(parameters={"epsilon": 1e308}), 0)
+    # what M agents' noise makes of it counts
+    printed = {"epsilon": 0.1, "horizon": 4000, "noise": "printed"}
+    with pytest.raises(PosseError, match=r"would cost ε = 1\.6"):
+        own_data().accept(private(system="cdp-mab", parameters=printed), 0)
+
+
+def test_with_data_of_its_own_delta_is_bounded_too() -> None:
+    """By δ' = .9 the same sums cost ε = .16 that by δ' = 1e-6 cost 11: they leave as they are."""
+    ucb = {"epsilon": 1.0, "v": 1.1, "horizon": 400}
+    loose = private(system="private-ucb", parameters={**ucb, "delta_prime": 0.9})
+    assert (loose.claim.epsilon or 0.0) < 0.2
+    with pytest.raises(
+        PosseError, match=r"would cost δ = 0\.9, .* and 0\.001 is allowed; .*--delta"
+    ):
+        own_data().accept(loose, 0)
+    own_data(delta=0.95).accept(loose, 0)
+    slight = {"epsilon": 0.01, "horizon": 4000, "noise": "shared", "delta_prime": 1e-6}
+    own_data().accept(private(system="cdp-mab", parameters=slight), 0)
+    with pytest.raises(PosseError, match=r"would cost δ = 1e-06, .* and 0 is allowed"):
+        own_data(delta=0.0).accept(private(system="cdp-mab", parameters=slight), 0)

@@ -12,7 +12,7 @@ import pytest
 
 from posse.coordinator.assembly import no_report
 from posse.coordinator.host import CoordinatorHost
-from posse.hosts.effects import HostEffect, LinkChanged, MadeProgress, SendFrame
+from posse.hosts.effects import AgentLeft, HostEffect, LinkChanged, MadeProgress, SendFrame
 from posse.plan import Plan
 from posse.protocol import control
 from posse.protocol.message import Message
@@ -208,3 +208,23 @@ def test_an_answer_that_its_agent_signed_otherwise_is_refused(tmp_path: Path) ->
 @examples(Path(__file__).with_name("host.txt"), globals())
 def test_examples(play: Callable[[], None]) -> None:
     play()
+
+
+def test_frames_of_another_run_or_in_anothers_name_are_refused() -> None:
+    host = Told(spec("mase", agents=8)).host
+    host.receive(2, frame(control.Due(1.0), 3, 0))
+    host.receive(2, frame(control.Due(1.0), 2, 0, run=1))
+    host.receive(2, frame(control.Due(1.0), 2, 0))
+    host.receive(2, frame(control.Due(1.0), 2, 0))
+    assert host.refused == {"wrong-source": 1, "stale-run": 1, "replayed": 1}
+    assert host.waiting_for() == [0, 1, 3, 4, 5, 6, 7]
+
+
+def test_a_report_that_cannot_be_true_ends_its_agents_part_at_once() -> None:
+    told = Told(spec("independent", agents=2))
+    for rank in range(2):
+        told.say(rank, control.Finished(rank))
+    assert told.say(1, report(pulls=b"abc")) == (
+        AgentLeft(1, "agent 1 sent a report that cannot be true: bad-report: pulls"),
+    )
+    assert told.host.refused == {"bad-report": 1}

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from posse.errors import InputError
-from posse.report.drawing import canvas, curve, large_numbers, points, thin, to_svg
+from posse.report.drawing import Chart, canvas, curve, large_numbers, points, thin, to_svg
 from tests.support.conversations import examples
 
 
@@ -120,3 +120,12 @@ def test_rows_of_a_curve_are_thinned_evenly_and_its_last_point_stays(
 @examples(Path(__file__).with_name("drawing.txt"), globals())
 def test_examples(play: Callable[..., None], request: pytest.FixtureRequest) -> None:
     play(request)
+
+
+def test_a_folder_of_figures_that_is_a_link_is_not_written_into(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "report-figures").symlink_to(tmp_path / "mine")
+    chart = Chart(name="regret", title="", caption="", svg="<svg>", header=["x"], rows=[[1]])
+    with pytest.raises(InputError, match="report-figures is a link; remove it"):
+        chart.write(tmp_path / "report-figures")
+    assert not list((tmp_path / "mine").iterdir())

@@ -47,3 +47,26 @@ def test_a_fair_quota_uses_all_that_there_is_and_no_more(rates: list[float], mos
 @examples(Path(__file__).with_name("admission.txt"), globals())
 def test_examples(play: Callable[[], None]) -> None:
     play()
+
+
+def test_each_source_gets_the_same_and_who_asks_for_less_is_not_limited() -> None:
+    admission = Admission()
+    admission.update(0.0, 200)
+    loud = [f"192.0.2.{number}" for number in range(64)]
+    storm(admission, [*loud, "192.0.2.200"], 1)
+    storm(admission, loud, 9)
+    assert admission.update(0.0, 200)
+    # each loud one asks for 10 a second; of 200, the quiet one has its 1
+    share = pytest.approx((200 - 1) / 64 / 10)
+    assert admission.shares == {source_of(host): share for host in loud}
+
+
+def test_what_was_dropped_unseen_makes_no_source_seem_quiet() -> None:
+    admission = Admission()
+    admission.update(0.0, 10)
+    storm(admission, ["192.0.2.1"], 100)
+    admission.update(0.0, 10)
+    before = admission.shares
+    admission.shut = True
+    assert not admission.update(9.0, 10)
+    assert admission.shares == before != {}
