@@ -9,23 +9,23 @@ are `action:cost:probability | features`, or examples of a line for each action 
 the drawn one has `0:cost:probability`. Graphs are what `posse.spec.graph_file` reads.
 """
 
-import csv
 import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from io import TextIOWrapper
 from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 import msgspec
 import numpy as np
 
-from posse.arms.log_file import NUMBER
+from posse.arms.log_file import NUMBER, parquet_file
 from posse.arms.persons import name_of
 from posse.errors import InputError
-from posse.gates import files
+from posse.gates import decode, files
 from posse.gates.shown import printable
 from posse.measure.confidence import student
 from posse.protocol.arrays import FloatArray
@@ -148,13 +148,14 @@ def _first_lines(path: Path, most: int = 20) -> list[str]:
     return [line.rstrip("\r\n") for line in lines if line.strip()]
 
 
-def _text(path: Path) -> TextIOWrapper:
+@contextmanager
+def _text(path: Path) -> Iterator[TextIO]:
     try:
-        stored = files.opened(path, files.MOST)
-        unpack = files.PACKED.get(path.suffix.lower())
-        return TextIOWrapper(unpack(stored) if unpack else stored, "utf-8-sig", newline="")
-    except OSError as error:
-        raise InputError(f"{path} cannot be read: {error.strerror}") from None
+        with files.opened(path, files.MOST) as stored:
+            unpack = files.PACKED.get(path.suffix.lower())
+            yield TextIOWrapper(unpack(stored) if unpack else stored, "utf-8-sig", newline="")
+    except (UnicodeDecodeError, decode.Undecodable, *files.NOT_UNPACKED) as error:
+        raise InputError(f"{path} cannot be read: {files.why(error)}") from None
 
 
 def declared(path: Path) -> tuple[int, int] | None:
@@ -213,12 +214,9 @@ def edge_list(path: Path, chosen: Chosen, weights: str | None) -> tuple[str, lis
 def logged(path: Path, chosen: Chosen) -> Logged:
     """The rows of a log; `InputError` names what must be said of it."""
     kind = look(path)
-    try:
-        rows = _of_vw(path) if kind == "vw" else _table(path, kind, chosen)
-        names = next(rows)
-        return _usable(path, kind, names, rows, chosen)
-    except (UnicodeDecodeError, csv.Error, *files.NOT_UNPACKED) as error:
-        raise InputError(f"{path} cannot be read: {error}") from None
+    rows = _of_vw(path) if kind == "vw" else _table(path, kind, chosen)
+    names = next(rows)
+    return _usable(path, kind, names, rows, chosen)
 
 
 def _of_vw(path: Path) -> Iterator[list[Any]]:
@@ -228,14 +226,14 @@ def _of_vw(path: Path) -> Iterator[list[Any]]:
     """
     yield ["action", "cost", "probability"]
     with _text(path) as file:
-        start = [line.strip() for _, line in zip(range(20), file, strict=False)]
+        start = [line.strip() for _, line in zip(range(20), files.lines(file), strict=False)]
         examples = any(line.startswith("shared") for line in start) or "" in start[:-1]
     with _text(path) as file:
         if not examples:
-            yield from (_label(line) for line in file if line.strip())
+            yield from (_label(line) for line in files.lines(file) if line.strip())
             return
         lines: list[str] = []
-        for line in chain(file, [""]):
+        for line in chain(files.lines(file), [""]):
             if line.strip():
                 lines += [] if line.startswith("shared") else [line]
                 continue
@@ -260,9 +258,10 @@ def _table(path: Path, kind: str, chosen: Chosen) -> Iterator[list[Any]]:
     separator = chosen.separator or next((s for s in ("::", "\t", ";", ",") if s in first), ",")
     with _text(path) as file:
         if len(separator) > 1:
-            rows: Iterator[list[str]] = (line.rstrip("\r\n").split(separator) for line in file)
+            each = (line.rstrip("\r\n") for line in files.lines(file))
+            rows: Iterator[list[str]] = (line.split(separator) for line in each)
         else:
-            rows = csv.reader(file, delimiter=separator, strict=True)
+            rows = decode.rows(files.lines(file), separator)
         head = next(rows)
         bare = not chosen.header or all(NUMBER.fullmatch(cell) for cell in head)
         yield [str(n) for n in range(1, len(head) + 1)] if bare else head
@@ -273,12 +272,12 @@ def _table(path: Path, kind: str, chosen: Chosen) -> Iterator[list[Any]]:
 
 def _parquet(path: Path) -> Iterator[list[Any]]:
     try:
-        from pyarrow import ArrowException, parquet  # noqa: PLC0415  (an extra)
+        from pyarrow import ArrowException  # noqa: PLC0415  (an extra)
     except ImportError:
         needed = "pip install 'posse-bandits[parquet]'"
         raise InputError(f"{path} is Parquet, which needs pyarrow: {needed}") from None
     try:
-        with parquet.ParquetFile(path) as file:
+        with files.opened(path, files.MOST) as stored, parquet_file(stored) as file:
             yield list(file.schema_arrow.names)
             for batch in file.iter_batches():
                 for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):

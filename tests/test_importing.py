@@ -1,6 +1,10 @@
 """Public logs as they are: what is found in them, what is left out, and what they estimate."""
 
+import gzip
+import lzma
 import math
+import resource
+import zlib
 from pathlib import Path
 
 import pytest
@@ -140,3 +144,30 @@ def test_rewards_that_are_all_alike_give_no_interval(tmp_path) -> None:
     (tmp_path / "log.csv").write_text("arm,reward,propensity\n" + rows)
     found = estimates(logged(tmp_path / "log.csv", Chosen()), ["0", "1"])
     assert [(one.value, one.low, one.high) for one in found] == [(0.0, None, None)] * 5
+
+
+def test_a_small_file_that_unpacks_to_much_is_refused_and_names_itself(tmp_path: Path) -> None:
+    """One line of 6 GB took as much memory, and rows without anything took minutes."""
+    for content in (b"arm,reward\n" + bytes(1 << 21), b"arm,reward\n" + b"\n" * (5 << 20)):
+        (tmp_path / "log.csv.gz").write_bytes(gzip.compress(content, 1))
+        with pytest.raises(InputError, match=r"log\.csv\.gz cannot be read: (a line|it) has more"):
+            logged(tmp_path / "log.csv.gz", Chosen())
+    packed = bytearray(lzma.compress(b"arm,reward\n0,1\n"))
+    at = packed.index(b"\x21\x01", 12) + 2  # how large a dictionary it asks for: 4 GiB
+    packed[at], end = 40, 12 + (packed[12] + 1) * 4
+    packed[end - 4 : end] = zlib.crc32(packed[12 : end - 4]).to_bytes(4, "little")
+    (tmp_path / "log.csv.xz").write_bytes(packed)
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (3 << 30, before[1]))
+    try:
+        with pytest.raises(InputError, match=r"log\.csv\.xz cannot be read: it asks for more"):
+            logged(tmp_path / "log.csv.xz", Chosen())
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+@pytest.mark.parametrize("text", [f'source,target,"{"a" * 200_000}"\n0,1,2\n', 'source,"target\n'])
+def test_a_table_of_edges_that_is_none_is_named(text: str, tmp_path: Path) -> None:
+    (tmp_path / "edges.csv").write_text(text)
+    with pytest.raises(InputError, match=r"edges\.csv cannot be read: "):
+        edge_list(tmp_path / "edges.csv", Chosen(), "")

@@ -7,7 +7,7 @@ import csv
 import errno
 import re
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
@@ -22,9 +22,6 @@ from posse.gates import files
 from posse.gates.shown import printable
 from posse.measure.numbers import counted
 from posse.protocol.arrays import FloatArray
-
-_LONGEST = 1 << 20
-"""Characters of a line; a longer one is none of a log."""
 
 _MOST_ROWS = 1 << 26
 """Rows of a Parquet file, of which many may take no room in it."""
@@ -162,20 +159,7 @@ def read_log(
 
 def unreadable(owner: str, path: Path, error: Exception) -> LogError:
     """What keeps a log from being read, in a sentence."""
-    return LogError(f"{owner}: {path} cannot be read: {getattr(error, 'strerror', None) or error}")
-
-
-def _lines(file: TextIOWrapper, latest: list[str]) -> Iterator[str]:
-    """The lines of a log, also put into `latest`; a compressed one may be far larger than it is."""
-    left = files.MOST
-    while line := file.readline(_LONGEST):
-        left -= len(line)
-        if left < 0 or len(line) == _LONGEST:
-            what = "a line" if left >= 0 else "it"
-            most = _LONGEST if left >= 0 else files.MOST
-            raise OSError(errno.EFBIG, f"{what} has more than {most:,} characters")
-        latest.append(line)
-        yield line
+    return LogError(f"{owner}: {path} cannot be read: {files.why(error)}")
 
 
 class _WrongRow(ValueError):
@@ -213,7 +197,7 @@ def _csv(
             unpack(stored) if unpack else stored, encoding="utf-8-sig", newline=""
         ) as file:
             # not strict, an open quote would swallow the rest
-            reader = csv.reader(_lines(file, latest), strict=True, delimiter=columns.separator)
+            reader = csv.reader(files.lines(file, latest), strict=True, delimiter=columns.separator)
             names = next(reader, [])
             arms, rewards, person_at, *places_of_features = _columns(names, columns, owner, path)
             whole = reader.line_num
@@ -321,6 +305,13 @@ def _require(place: str, fits: NDArray[np.bool_], wrong: Callable[[int], str]) -
         raise LogError(f"{place}, row {row}: {wrong(row)}")
 
 
+def parquet_file(stored: BinaryIO) -> Any:
+    """The Parquet file in what was opened; `ImportError` without pyarrow."""
+    from pyarrow import parquet  # noqa: PLC0415  (an extra)
+
+    return parquet.ParquetFile(stored)
+
+
 def _parquet(
     stored: BinaryIO, path: Path, count: int, owner: str, bounded: bool, columns: LogColumns
 ) -> Log:
@@ -328,12 +319,12 @@ def _parquet(
     named = [columns.arm] if columns.arms else []
     numbers_of = [columns.reward, *columns.features, *([] if named else [columns.arm])]
     try:
-        from pyarrow import ArrowException, float64, parquet  # noqa: PLC0415  (an extra)
+        from pyarrow import ArrowException, float64  # noqa: PLC0415  (an extra)
     except ImportError:
         needed = "needs pyarrow: pip install 'posse-bandits[parquet]'"
         raise LogError(f"{owner}: {path} is Parquet, which {needed}") from None
     try:
-        with parquet.ParquetFile(stored) as file:
+        with parquet_file(stored) as file:
             _columns(file.schema_arrow.names, columns, owner, path)
             if (rows := file.metadata.num_rows) > _MOST_ROWS:
                 problem = f"it has {rows:,} rows, and at most {_MOST_ROWS:,} are read"

@@ -276,7 +276,7 @@ class Journal:
             db.execute("PRAGMA journal_mode = WAL")
             db.execute(f"PRAGMA synchronous = {self._waits}")
             db.execute("BEGIN IMMEDIATE")
-            plain(db)
+            plain(db, files.MOST)
             if not db.execute("SELECT 1 FROM sqlite_master").fetchone():
                 for statement in _SCHEMA.split(";"):
                     db.execute(statement)
@@ -357,7 +357,7 @@ class Journal:
 def owner_of(path: Path) -> str:
     """The owner that a journal names; `InputError` if it is none, or has another format."""
     try:
-        with closing(connect(path, 0.0, make=False)) as database:
+        with closing(connect(path, 0.0, make=False, longest=files.MOST)) as database:
             (owner,) = database.execute("SELECT value FROM about WHERE name = 'owner'").fetchone()
         name, _, written = owner.decode().rpartition("; format ")
     except (OSError, sqlite3.Error, TypeError, ValueError) as error:
@@ -372,7 +372,7 @@ def is_held(path: Path) -> bool:
     if not path.exists():
         return False
     try:
-        connect(path, 0.0, make=False).close()
+        connect(path, 0.0, make=False, longest=files.MOST).close()
     except (OSError, sqlite3.Error) as error:
         return "locked" in trouble(error, path)
     return False

@@ -51,7 +51,7 @@ would search the rows of all runs: a tenth of a second after 1,000 runs with 50 
 
 SUFFIX = ".ledger"
 
-UNREADABLE = (sqlite3.Error, ValueError, TypeError, OverflowError)
+UNREADABLE = (OSError, sqlite3.Error, ValueError, TypeError, OverflowError)
 """What reading a damaged ledger raises: its columns may hold anything."""
 
 _MOST_ROWS = files.MOST // 3

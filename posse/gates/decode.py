@@ -6,9 +6,11 @@ for bytes that are not what they should be, and json a fourth; whoever decodes e
 one, so ruff forbids it.
 """
 
+import csv
 import json
+import re
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -18,6 +20,9 @@ from posse.gates.shown import printable
 from posse.protocol.wire import UNDECODABLE
 
 T = TypeVar("T")
+
+_HALVES = re.compile(r"\\u[dD][89a-fA-F]")
+"""Begins half of a character, or both halves of one, in JSON."""
 
 
 class Undecodable(InputError, ValueError):
@@ -53,6 +58,8 @@ def from_json(text: bytes | str, kind: Any = Any, table: Callable[..., Any] | No
     """
     try:
         read = json.loads(text, object_pairs_hook=table)
+        if _HALVES.search(text if isinstance(text, str) else text.decode("latin-1")):
+            json.dumps(read, ensure_ascii=False).encode()  # half a character is no text
         return msgspec.convert(read, kind, str_keys=True)
     except (ValueError, RecursionError, msgspec.ValidationError) as error:
         raise Undecodable(printable(str(error))) from None
@@ -65,4 +72,12 @@ def from_toml(text: str) -> dict[str, Any]:
     except RecursionError:
         raise Undecodable("it is nested too deeply") from None
     except ValueError as error:  # also for a number with too many digits
+        raise Undecodable(printable(str(error))) from None
+
+
+def rows(lines: Iterable[str], separator: str = ",") -> Iterator[list[str]]:
+    """The rows of a table of text, or `Undecodable`."""
+    try:
+        yield from csv.reader(lines, delimiter=separator, strict=True)
+    except csv.Error as error:
         raise Undecodable(printable(str(error))) from None

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from io import BufferedReader
 from pathlib import Path
-from typing import IO, Any, BinaryIO, TypeVar
+from typing import IO, Any, BinaryIO, TextIO, TypeVar
 
 from posse.errors import InputError
 from posse.gates import owners
@@ -38,8 +38,14 @@ PACKED: dict[str, Callable[[BinaryIO], Any]] = {
 }
 """What unpacks a file, by the end of its name, as pandas has it."""
 
-NOT_UNPACKED = (OSError, EOFError, zlib.error, lzma.LZMAError)
-"""What these raise."""
+NOT_UNPACKED = (OSError, EOFError, MemoryError, zlib.error, lzma.LZMAError)
+"""What these raise; a few bytes may ask for a dictionary of 4 GiB."""
+
+LONGEST_LINE = 1 << 20
+"""Characters of a line of text, with its end; a longer one is none of a table."""
+
+_LEAST, _EMPTY = 16, 256
+"""As how many characters at least a line counts, and an empty one."""
 
 RESERVE = 32
 """Descriptors between the soft and the hard limit of a coordinator, which only files may use."""
@@ -101,6 +107,30 @@ def text(path: Path, most: int = MOST) -> str:
     return read(path, most).decode()
 
 
+def why(error: Exception) -> str:
+    """What kept a file from being read or unpacked, in words."""
+    if isinstance(error, MemoryError):
+        return "it asks for more memory than there is"
+    return getattr(error, "strerror", None) or str(error)
+
+
+def lines(file: TextIO, latest: list[str] | None = None) -> Iterator[str]:
+    """The lines of a file, also put into `latest`; `OSError` for one that is too long, or for more
+    than `MOST` characters: a packed one may be far larger than it is.
+    """
+    left = MOST
+    while line := file.readline(LONGEST_LINE):
+        # a short line takes as long to read as one of so many characters, and an empty one says
+        # nothing
+        left -= max(len(line), _LEAST if len(line) > len("\r\n") else _EMPTY)
+        if left < 0 or len(line) == LONGEST_LINE:
+            what, most = ("a line", LONGEST_LINE) if left >= 0 else ("it", MOST)
+            raise OSError(errno.EFBIG, f"{what} has more than {most:,} characters")
+        if latest is not None:
+            latest.append(line)
+        yield line
+
+
 def _checked(path: Path, descriptor: int, most: int | None) -> BufferedReader:
     try:
         status = os.fstat(descriptor)
@@ -120,24 +150,32 @@ def _checked(path: Path, descriptor: int, most: int | None) -> BufferedReader:
 def claim(path: Path, *, make: bool = True, mode: int = 0o600) -> int:
     """A descriptor of a regular file that is posse's own, made if need be; `OSError` otherwise.
 
-    No link is followed.
+    No link is followed, and a hard link is refused: its file has another owner of its content.
     """
-    flags = os.O_RDWR | _NO_WAIT | _NO_LINK | (os.O_CREAT if make else 0)
+    return _claimed(path, os.O_RDWR | (os.O_CREAT if make else 0), mode)
+
+
+def append(path: Path) -> int:
+    """A descriptor for writing at the end of such a file, or into a pipe that somebody reads."""
+    descriptor = _claimed(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, pipes=True)
+    os.set_blocking(descriptor, True)
+    return descriptor
+
+
+def _claimed(path: Path, how: int, mode: int = 0o600, *, pipes: bool = False) -> int:
     try:
-        descriptor = os.open(path, flags, mode)
+        descriptor = os.open(path, how | _NO_WAIT | _NO_LINK | _BINARY, mode)
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise OSError(errno.ELOOP, f"{path.name} is a link", str(path)) from None
         raise
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        raise OSError(errno.EINVAL, f"{path.name} is not a regular file", str(path))
-    return descriptor
-
-
-def append(path: Path) -> int:
-    """A descriptor for writing at the end of a file, made for its owner alone if need be."""
-    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | _NO_LINK | _BINARY, 0o600)
+    status = os.fstat(descriptor)
+    regular = stat.S_ISREG(status.st_mode)
+    if (regular and status.st_nlink < 2) or (pipes and not regular):
+        return descriptor
+    os.close(descriptor)
+    problem = "a hard link of another file" if regular else "not a regular file"
+    raise OSError(errno.EINVAL, f"{path.name} is {problem}", str(path))
 
 
 def add(descriptor: int, path: Path, data: bytes) -> bool:

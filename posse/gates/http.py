@@ -8,7 +8,7 @@ a page of another site asks for under our own name, the browser marks.
 import hmac
 import ipaddress
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
 _BYTES = 24
@@ -30,6 +30,18 @@ def refusal(headers: Mapping[str, str], host: str = "") -> str:
     if embedded and headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
         return "a page of another site asks for this; open the address itself"
     return ""
+
+
+def joined(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Headers by lower-case name; one that is there twice, of which each reader takes another, has
+    both values.
+    """
+    found: dict[str, str] = {}
+    for name, value in (
+        (name.decode("latin-1"), value.decode("latin-1")) for name, value in headers
+    ):
+        found[name] = f"{found[name]},{value}" if name in found else value
+    return found
 
 
 def new_token() -> str:

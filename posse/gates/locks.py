@@ -96,7 +96,7 @@ def _open(path: Path) -> int:
     # who may look into the folder may read who holds it
     descriptor = files.claim(path, mode=0o600 | path.parent.stat().st_mode & 0o044)
     ours = os.pread(descriptor, len(_HOLDER), 0)
-    if ours not in (b"", _HOLDER) or os.fstat(descriptor).st_nlink > 1:
+    if ours not in (b"", _HOLDER):
         os.close(descriptor)
         raise OSError(errno.EEXIST, f"{path.name} is not posse's; remove it", str(path))
     return descriptor

@@ -34,6 +34,11 @@ def changed_by(path: Path, *, above: bool = False) -> str:
     return ""
 
 
+def is_root() -> bool:
+    """Whether this process may do everything on its machine."""
+    return os.getuid() == 0
+
+
 def is_own(status: os.stat_result) -> bool:
     """Whether a file or folder is this user's."""
     return not hasattr(os, "geteuid") or status.st_uid == os.geteuid()

@@ -16,7 +16,8 @@ _LABEL = 120
 _CELL = 10_000
 
 _OBEYED = re.compile(
-    r"\x1b(?!\[[\d;]*m)|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]"
+    r"\x1b(?!\[[\d;]*m)|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f"
+    r"\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
 )
 _FORMULA = frozenset("=+-@")
 _TEX = {
@@ -50,12 +51,17 @@ def label(text: str) -> str:
 def cell(text: str) -> str:
     """A cell of a CSV file; ' before it keeps spreadsheets from running it as a formula.
 
-    They skip what does not print before it, and know the wide forms of =, +, - and @.
+    They skip what does not print before it, and know the wide forms of =, +, - and @. Where it is
+    not a comma that stands between cells, as in many countries, a ; or a tab ends one.
     """
-    first = next(
-        (c for c in unicodedata.normalize("NFKC", text) if c.isprintable() and c != " "), ""
-    )
-    return f"'{text}" if first in _FORMULA or text.startswith(("\t", "\r")) else text
+    shown = re.sub(r"[^;\t]+", lambda part: _as_text(part[0]), text)
+    return f"'{shown}" if shown.startswith(("\t", "\r")) else shown
+
+
+def _as_text(text: str) -> str:
+    wide = unicodedata.normalize("NFKC", text)
+    first = next((c for c in wide if c.isprintable() and c != " "), "")
+    return f"'{text}" if first in _FORMULA else text
 
 
 def tex(text: str) -> str:

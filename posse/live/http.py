@@ -17,11 +17,11 @@ from urllib.parse import urlsplit
 
 import msgspec
 import uvicorn
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route, Router
 from starlette.types import ASGIApp, Receive, Scope, Send
-from uvicorn.protocols.http.auto import AutoHTTPProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from posse.errors import InputError, PosseError
 from posse.gates import decode, files, owners
@@ -33,6 +33,12 @@ from posse.live.told import Reward, ask, tell
 
 _LONGEST = 1 << 20
 """Bytes of a request."""
+
+_LONGEST_HEAD = 64 << 10
+"""Bytes of its head, and of whatever else is no body, which the parser keeps however long it is."""
+
+_IN_A_ROW = 16
+"""Requests of one connection that may come before the first of them is answered."""
 
 _UNDER_WAY = 64 << 20
 """Bytes of all bodies that are read at the same time."""
@@ -114,6 +120,7 @@ async def serve(
         access_log=False,
         lifespan="off",
         http=_places(),
+        ws="none",
         timeout_keep_alive=75,
         server_header=False,
     )
@@ -132,10 +139,11 @@ def _places() -> type[asyncio.Protocol]:
     """
     idle: dict[Any, None] = {}
 
-    class _Placed(AutoHTTPProtocol):  # type: ignore[valid-type, misc]
+    class _Placed(HttpToolsProtocol):
         asked = False
+        head = 0
 
-        def connection_made(self, transport: asyncio.Transport) -> None:
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
             if len(self.connections) > _AT_ONCE:
                 silent = (one for one in idle if not one.asked)
@@ -145,10 +153,24 @@ def _places() -> type[asyncio.Protocol]:
             idle[self] = None
 
         def data_received(self, data: bytes) -> None:
+            self.head += len(data)
             super().data_received(data)
+            if self.head > _LONGEST_HEAD:
+                self.transport.abort()
             if self.cycle is not None and not self.cycle.response_complete:
                 self.asked = True
                 idle.pop(self, None)
+
+        def on_headers_complete(self) -> None:
+            self.head = 0
+            super().on_headers_complete()
+            if len(self.pipeline) > _IN_A_ROW:
+                self.transport.abort()
+                raise ValueError  # ends the parser, too
+
+        def on_body(self, body: bytes) -> None:
+            self.head = 0
+            super().on_body(body)
 
         def on_response_complete(self) -> None:
             super().on_response_complete()
@@ -313,7 +335,7 @@ class Guarded:
         """As ASGI has it."""
         if scope["type"] != "http":
             return
-        headers = {k.decode("latin-1"): v.decode("latin-1") for k, v in scope["headers"]}
+        headers = gate.joined(scope["headers"])
         answer = self._refused(scope, headers)
         if answer is not None:
             await answer(scope, receive, send)
@@ -338,6 +360,8 @@ class Guarded:
             await _problem(408, f"the body must arrive in {_PATIENCE:g} s")(scope, receive, send)
         except _Unread as error:
             await _problem(*error.args)(scope, receive, send)
+        except ClientDisconnect:
+            return
         except decode.Undecodable as error:
             await _problem(400, f"the body is not what it should be: {error}")(scope, receive, send)
         except PosseError as error:

@@ -1,7 +1,6 @@
 """Reads back what runs left behind (see `posse.durable.directory`); a page needs nothing else."""
 
 import contextlib
-import csv
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -27,7 +26,7 @@ from posse.durable.sweep import read as read_sweep
 from posse.errors import InputError, PosseError
 from posse.gates import files
 from posse.gates.code import Imports, trusting
-from posse.gates.decode import from_json, from_toml, unpacked
+from posse.gates.decode import from_json, from_toml, rows, unpacked
 from posse.operate.live import LATE, STALE, LiveState, read_live
 from posse.own_code import folders_of
 from posse.plan import prepare
@@ -129,9 +128,9 @@ class Series:
         try:
             stored = files.opened(path, files.MOST)
             with TextIOWrapper(stored, encoding="utf-8", newline="") as file:
-                rows = csv.reader(file)
-                next(rows, None)
-                for run, source, target, plane, kind, *counts in rows:
+                table = rows(files.lines(file))
+                next(table, None)
+                for run, source, target, plane, kind, *counts in table:
                     if run in numbers:
                         ends = int(source), int(target), int(plane)
                         yield LinkCount(*ends, kind, *map(int, counts))

@@ -66,6 +66,10 @@ class Public:
         both = z85.decode(self.connects) + self.signs
         return _WORD + base64.urlsafe_b64encode(both).decode().rstrip("=")
 
+    def shares(self, other: "Public") -> bool:
+        """Whether one of these keys is one of the other's."""
+        return self.connects == other.connects or self.signs == other.signs
+
     @classmethod
     def parse(cls, word: str) -> "Public":
         """The keys of a word that `str` made; `InputError` for any other word."""
@@ -263,9 +267,9 @@ def allow(folder: Path, party: str, public: Public) -> None:
             key_files.write(folder / f"{COORDINATOR}.key", f"{public}\n")
             return
         listed = _listed(folder)
-        same = [rank for rank, key in listed.items() if key == public and rank != int(party)]
+        same = [rank for rank, key in listed.items() if rank != int(party) and key.shares(public)]
         if same:
-            raise InputError(f"agent {same[0]} has these keys already; each agent needs its own")
+            raise InputError(f"agent {same[0]} has one of these keys; each agent needs its own")
         _write_allowlist(folder / ALLOWLIST, {**listed, int(party): public})
 
 
@@ -417,7 +421,7 @@ def _read_allowlist(path: Path) -> dict[int, Public]:
     for rank, word in sorted((int(rank), str(word)) for rank, word in table.items()):
         public = _public(f"{path}, agent {rank}", word)
         for other, known in allowed.items():
-            if known.connects == public.connects or known.signs == public.signs:
+            if known.shares(public):
                 raise InputError(f"{path}: agents {other} and {rank} have the same key")
         allowed[rank] = public
     return allowed

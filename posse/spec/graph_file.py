@@ -17,7 +17,7 @@ from posse.gates import files
 from posse.gates.decode import from_json
 from posse.measure.numbers import counted
 from posse.spec.edge_list import FORMATS, read_edges
-from posse.spec.graph_formats import count_nodes
+from posse.spec.graph_formats import count_nodes, twice
 from posse.topologies.graphs import Graph, GraphError, count_left_out, from_edges
 
 _MOST_BYTES = 64 << 20
@@ -122,9 +122,8 @@ def of_networkx(drawn: Any, agents: int, what: str, resamples: int = 0) -> Graph
     rank = {node: index for index, node in enumerate(nodes)}
     links = sorted((rank[edge[0]], rank[edge[1]]) for edge in drawn.edges)
     names = tuple(map(str, nodes))
-    if len(set(names)) < agents:
-        same = next(name for name in names if names.count(name) > 1)
-        raise GraphError("", f"{what} has two nodes named '{same}'")
+    if same := twice(names):
+        raise GraphError("", f"{what} has two nodes named '{same[0]}'")
     plain = names == tuple(map(str, range(agents)))
     graph = from_edges(agents, links, resamples, () if plain else names)
     found = dict(_attributes(drawn, rank))

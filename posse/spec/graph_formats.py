@@ -4,7 +4,8 @@ networkx reads the first of several graphs, and makes a node of an unknown name.
 is refused, or found by the number of nodes.
 """
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from typing import Any
 from xml.etree import ElementTree
 
@@ -41,17 +42,20 @@ def _count_in_json(content: bytes) -> int:
 
 def _once(names: list[str]) -> int:
     """How many nodes these are. With a node in an edge alone, one that is there twice can hide."""
-    if len(set(names)) < len(names):
-        raise ValueError(f"it has two nodes named '{next(n for n in names if names.count(n) > 1)}'")
+    if same := twice(names):
+        raise ValueError(f"it has two nodes named '{same[0]}'")
     return len(names)
 
 
+def twice(names: Iterable[str]) -> list[str]:
+    """The names that are there more than once, in order. A file may have a million."""
+    return [name for name, count in Counter(names).items() if count > 1]
+
+
 def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    table = dict(pairs)
-    if len(table) < len(pairs):
-        names = [name for name, _ in pairs]
-        raise ValueError(f"'{next(n for n in names if names.count(n) > 1)}' is there twice")
-    return table
+    if same := twice(name for name, _ in pairs):
+        raise ValueError(f"'{same[0]}' is there twice")
+    return dict(pairs)
 
 
 _CHECKS: dict[str, Callable[[bytes], int]] = {

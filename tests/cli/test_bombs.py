@@ -204,6 +204,7 @@ GRAPHS = {
     'xmlns="http://graphml.graphdrawing.org/xmlns"><graph edgedefault="undirected"><node '
     'id="&a9;"/></graph></graphml>',
     "nested.json": "[" * 50_000,
+    "twice.json": f'{{"nodes": [{"{}," * 20_000}{{"id": 0}}], "links": []}}',
 }
 
 

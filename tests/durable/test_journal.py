@@ -205,7 +205,7 @@ class Disk(sqlite3.Connection):
 
     def execute(self, statement: str, *values: Any) -> sqlite3.Cursor:
         if statement.startswith("INSERT INTO batches"):
-            (where,) = (file for _, _, file in super().execute("PRAGMA database_list"))
+            where = super().execute("PRAGMA database_list").fetchone()[2]
             for file in (Path(where), Path(f"{where}-wal")):
                 shutil.copy(file, self.lasts)
         if statement.startswith(("COMMIT", "INSERT INTO batches")):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from posse.gates.decode import Packed, Undecodable, from_json, unpacked
+from posse.gates.decode import Packed, Undecodable, from_json, rows, unpacked
 from posse.hosts.agent_setup import AgentSetup
 
 BAD_TEXT = b"\x81\xa6system\xa4\xff\xff\xff\xff"
@@ -28,6 +28,7 @@ READERS: tuple[Callable[[bytes], object], ...] = (
 @example(DEEP)
 @example(b"[" * 100_000)
 @example(b'"\xff"')
+@example(b'"\\ud800"')
 @example(b'{"a": 1e400}')
 def test_bytes_are_a_value_or_one_error(data: bytes) -> None:
     for read in READERS:
@@ -35,6 +36,21 @@ def test_bytes_are_a_value_or_one_error(data: bytes) -> None:
             read(data)
         except Undecodable as error:
             assert str(error).isprintable()
+
+
+@pytest.mark.parametrize("text", ['"\\ud800"', '{"\\uDFFF": 1}', '["\\udc00\\ud800"]'])
+def test_half_a_character_is_no_text(text: str) -> None:
+    """Nothing that encodes text could take it."""
+    with pytest.raises(Undecodable, match="surrogates not allowed"):
+        from_json(text)
+    assert from_json('"\\ud83d\\ude00 \\\\ud800"') == "\U0001f600 \\ud800"
+
+
+def test_rows_of_a_table_are_text_or_one_error() -> None:
+    assert list(rows(["a;b\n", '"c\n', 'd";e'], ";")) == [["a", "b"], ["c\nd", "e"]]
+    for lines in (['a,"b\n'], ["a" * 200_000], ['a,"b"c\n']):
+        with pytest.raises(Undecodable):
+            list(rows(lines))
 
 
 def test_what_was_written_is_read() -> None:

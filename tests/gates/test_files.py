@@ -8,6 +8,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -162,9 +163,15 @@ def test_no_link_is_followed_where_posse_appends_or_claims(tmp_path: Path) -> No
     for way in (files.append, files.claim, lambda path: files.opened(path, links=False)):
         with pytest.raises(OSError, match="link"):
             way(tmp_path / "link")
+    (tmp_path / "hard").hardlink_to(tmp_path / "victim")
+    for way in (files.append, files.claim):
+        with pytest.raises(OSError, match="hard is a hard link of another file"):
+            way(tmp_path / "hard")
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(OSError, match="pipe is not a regular file"):
         files.claim(tmp_path / "pipe")
+    with pytest.raises(OSError, match="No such device"):  # nobody reads it, and none is waited for
+        files.append(tmp_path / "pipe")
     assert (tmp_path / "victim").read_text() == "precious"
 
 
@@ -182,3 +189,15 @@ def test_room_is_looked_for_by_several_processes_at_once(tmp_path: Path) -> None
     looking = [subprocess.Popen([sys.executable, "-c", code]) for _ in range(3)]
     assert [each.wait(timeout=60) for each in looking] == [0, 0, 0]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_lines_without_end_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MOST", 1 << 12)
+    kept: list[str] = []
+    assert list(files.lines(StringIO("0,1\n\n0,1"), kept)) == kept == ["0,1\n", "\n", "0,1"]
+    for text in ("\n" * 17, "0,1\n" * 257, "0" * 5_000):
+        with pytest.raises(OSError, match="it has more than 4,096 characters"):
+            list(files.lines(StringIO(text)))
+    monkeypatch.setattr(files, "MOST", 1 << 30)
+    with pytest.raises(OSError, match="a line has more than 1,048,576 characters"):
+        list(files.lines(StringIO("0" * (1 << 21))))

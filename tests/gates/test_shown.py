@@ -37,12 +37,18 @@ def test_it_is_one_short_line_whatever_was_said(said: str, longest: int) -> None
 @pytest.mark.parametrize(
     "text",
     [
-        *("=1+1", "+1", "-1", "@x", "\t=1", "\r=1", "\n=1", " =1", "\u200b=1", "\u00a0=1"),
+        *("=1+1", "+1", "-1", "@x", "\r=1", "\n=1", " =1", "\u200b=1", "\u00a0=1"),
         *("\uff1d1", "\uff0b1", "\uff20x", "\n\uff1d1", "\tplain"),
     ],
 )
 def test_a_formula_in_a_cell_is_text(text: str) -> None:
     assert cell(text) == f"'{text}"
+
+
+def test_a_formula_after_another_sign_between_cells_is_text_too() -> None:
+    """A spreadsheet of a country with a comma in its numbers reads cells between ;."""
+    assert cell("a;=1+1;\t@x;b=1") == "a;'=1+1;\t'@x;b=1"
+    assert cell("\t=1") == "'\t'=1"
 
 
 @pytest.mark.parametrize(
@@ -61,7 +67,21 @@ def test_each_sign_of_a_cell_in_latex_stands_for_itself(text: str, shown: str) -
 
 def test_a_terminal_obeys_nothing_but_colours() -> None:
     assert harmless("\x1b[1;31mred\x1b[0m\tα\n") == "\x1b[1;31mred\x1b[0m\tα\n"
-    for control in ("\x1b[2J", "\x1b]0;owned\x07", "\r", "\x9b2J", "\x1bc", "\u202e", "\b", "\x1b"):
+    for control in (
+        "\u200f",
+        "\u061c",
+        "\u200b",
+        "\ufeff",
+        "\x1b]8;;x\x07",
+        "\x1b[2J",
+        "\x1b]0;owned\x07",
+        "\r",
+        "\x9b2J",
+        "\x1bc",
+        "\u202e",
+        "\b",
+        "\x1b",
+    ):
         shown = harmless(f"a{control}b")
         assert "\n".join(shown.split("\n")).isprintable()
 

@@ -6,7 +6,9 @@ import json
 import math
 import re
 import socket
+import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -112,6 +114,7 @@ def test_a_batch_says_what_became_of_each(opened) -> None:
         ("/v1/ask", {}, {"Content_Type": "text/plain"}, 415),
         ("/v1/ask", b"{", {}, 400),
         ("/v1/ask", b"\xff", {}, 400),
+        ("/v1/ask", b'{"person": "\\ud800"}', {}, 400),
         ("/v1/ask", b"[" * 100_000, {}, 400),
         ("/v1/ask", {"person": "x" * 1_001}, {}, 400),
         ("/v1/ask", {"person": 1}, {}, 400),
@@ -322,3 +325,58 @@ def test_what_is_read_at_the_same_time_is_bounded(opened, monkeypatch):
     _, where = opened()
     assert call(where, "POST", "/v1/ask", {"person": "a" * 100})[0] == 503
     assert call(where, "POST", "/v1/ask", {})[0] == 200
+
+
+ASKED = b"GET /v1/status HTTP/1.1\r\nHost: localhost\r\n"
+BODY = b"POST /v1/ask HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        ASKED + b"X: " + bytes(1 << 20).replace(b"\0", b"a"),
+        ASKED + b"a: b\r\n" * 20_000,
+        b"GET /" + b"a" * (1 << 20),
+        BODY + b"Transfer-Encoding: chunked\r\n\r\n0\r\nX: " + b"a" * (1 << 20),
+        (ASKED + b"\r\n") * 100,
+    ],
+    ids=["a header", "headers", "an address", "after a body", "requests in a row"],
+)
+def test_what_a_parser_would_keep_is_bounded(opened, sent) -> None:
+    """Of 150 MiB before a request's end its process kept all."""
+    _, where = opened()
+    host, port = where.removeprefix("http://").split(":")
+    with (
+        suppress(ConnectionError),
+        socket.create_connection((host, int(port)), timeout=10) as connection,
+    ):
+        for _ in range(8):
+            connection.sendall(sent)
+        connection.shutdown(socket.SHUT_WR)
+        assert not connection.recv(1 << 16)  # it neither answers nor waits
+    assert call(where, "GET", "/v1/status")[0] == 200
+
+
+def test_who_leaves_in_the_middle_of_a_request_is_no_line_of_the_log(opened, caplog) -> None:
+    _, where = opened()
+    host, port = where.removeprefix("http://").split(":")
+    for _ in range(3):
+        with socket.create_connection((host, int(port)), timeout=10) as connection:
+            connection.sendall(BODY + b"Content-Length: 9\r\n\r\n{")
+            time.sleep(0.05)
+    assert call(where, "GET", "/v1/status")[0] == 200
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("name", [b"Host", b"Origin"])
+def test_a_header_that_is_there_twice_is_refused(opened, name) -> None:
+    """Each reader takes another of the two."""
+    _, where = opened()
+    host, port = where.removeprefix("http://").split(":")
+    for values in ([b"evil.example", b"localhost"], [b"localhost", b"evil.example"]):
+        lines = b"".join(name + b": " + value + b"\r\n" for value in values)
+        with socket.create_connection((host, int(port)), timeout=10) as connection:
+            first, _, host_line = ASKED.partition(b"\r\n")
+            kept = host_line if name != b"Host" else b""
+            connection.sendall(first + b"\r\n" + kept + lines + b"\r\n")
+            assert connection.recv(100).startswith(b"HTTP/1.1 403 ")

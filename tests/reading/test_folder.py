@@ -96,3 +96,16 @@ def test_a_table_that_posse_did_not_write_is_named(broken: str, tmp_path: Path) 
     (copy / "links.csv").write_text(broken)
     with pytest.raises(InputError, match=r"links\.csv: is not what posse run wrote"):
         _ = folders.read(copy).links()
+
+
+@pytest.mark.parametrize(
+    "text", ["run\n0,1,2,0," + "a" * 200_000, "run\n" + "0" * (1 << 21), 'run\n0,1,2,0,"x']
+)
+def test_a_table_of_links_that_is_none_is_named(text: str, tmp_path: Path) -> None:
+    means = {"kind": "bernoulli", "means": list(support.MEANS)}
+    raw = {"system": "ucb1", "agents": {"count": 1}, "arms": means, "parameters": {"horizon": 9}}
+    plan = prepare({**raw, "engine": {"kind": "memory"}})
+    RunDirectory(tmp_path, plan).open().complete(api.run(plan))
+    (tmp_path / "links.csv").write_text(text)
+    with pytest.raises(InputError, match=r"links\.csv(: is not what| cannot be read)"):
+        folders.read(tmp_path).links()

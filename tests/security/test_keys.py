@@ -1,5 +1,6 @@
 """Key folders: what is in them, what is wrong with them, whose turn a shared one is."""
 
+import dataclasses
 import re
 import shutil
 import stat
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from zmq.utils import z85
 
 from posse.cli.main import main
-from posse.errors import PosseError
+from posse.errors import InputError, PosseError
 from posse.security import keys
 
 
@@ -293,3 +294,18 @@ def test_a_folder_in_whose_place_others_may_put_another_is_refused(tmp_path: Pat
     tmp_path.chmod(0o777)
     with pytest.raises(PosseError, match="who could put another folder in the place of"):
         keys.for_agent(tmp_path, 0)
+
+
+@pytest.mark.parametrize("half", ["connects", "signs"])
+def test_a_word_with_half_of_anothers_keys_is_refused(half: str, tmp_path: Path) -> None:
+    """Otherwise the list is written, and nobody reads it again: neither to add nor to revoke."""
+    keys.create(tmp_path, 2)
+    folder = tmp_path / "coordinator"
+    keys.make(tmp_path / "theirs", "agent-5")
+    theirs = keys.own(tmp_path / "theirs", "agent-5")
+    first = keys.own(tmp_path / "agent-0", "agent-0")
+    mixed = dataclasses.replace(theirs, **{half: getattr(first, half)})
+    with pytest.raises(InputError, match="agent 0 has one of these keys; each agent needs its own"):
+        keys.allow(folder, "5", mixed)
+    keys.allow(folder, "5", theirs)
+    keys.revoke(folder, 5)

@@ -180,7 +180,7 @@ def _of_user(proc: Path) -> int | None:
     import resource  # noqa: PLC0415  (Windows has none)
 
     most = resource.getrlimit(resource.RLIMIT_NPROC)[0]
-    if most < 0 or os.getuid() == 0:
+    if most < 0 or owners.is_root():
         return None
     used = 0
     for process in proc.glob("[0-9]*"):
