@@ -1,6 +1,8 @@
 """The sums that a coordinator can form of masked reports."""
 
 import numpy as np
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from posse.audit.sums import RevealedSums
 from posse.protocol.masking import keystream, pack_words
@@ -9,21 +11,21 @@ from tests.audit.test_view import seen
 from tests.support.runfile import describe_run
 
 
-def test_sums_are_those_of_whom_all_revealed_their_masks():
-    seeds = [bytes([rank]) * 32 for rank in range(3)]
+@given(st.lists(st.tuples(st.integers(0, 99), st.integers(0, 99)), min_size=2, max_size=5))
+@example([(1, 4), (2, 5), (3, 6)])
+def test_sums_are_those_of_whom_all_revealed_their_masks(rewards):
+    seeds = [bytes([rank]) * 32 for rank in range(len(rewards))]
     pair = np.array([7, 9], dtype=np.uint64)  # added by agent 0, taken off by agent 1
-    rewards = np.array([[1, 4], [2, 5], [3, 6]], dtype=np.uint64) << np.uint64(4)
-    sums = RevealedSums(MessageReader((), None, None), 3, precision=4)
+    sums = RevealedSums(MessageReader((), None, None), len(rewards), precision=4)
     for rank, (seed, own) in enumerate(zip(seeds, rewards, strict=True)):
-        sign = [pair, -pair, pair * np.uint64(0)][rank]
-        words = own + keystream(seed, 1, 2) + sign
+        masks = [pair, -pair][rank] if rank < 2 else pair * np.uint64(0)
+        words = np.array(own, dtype=np.uint64) * np.uint64(16) + keystream(seed, 1, 2) + masks
         sums.hear(rank, -1, "Masked", [1, pack_words(words)])
         assert dict(sums.form()) == {}
         sums.hear(rank, -1, "Unmasked", [1, seed])
-    found = dict(sums.form())
-    assert found == {
-        "word 0 of sum 1 over agents [0, 1, 2]": 6.0,
-        "word 1 of sum 1 over agents [0, 1, 2]": 15.0,
+    everybody = f"of sum 1 over agents {[*range(len(rewards))]}"
+    assert dict(sums.form()) == {
+        f"word {n} {everybody}": float(sum(own[n] for own in rewards)) for n in (0, 1)
     }
 
 

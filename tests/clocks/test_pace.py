@@ -1,6 +1,8 @@
 """An agent without arms of its own answers messages, and its time is the message's."""
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from posse.clocks.pace import SharedPace
 from posse.protocol.errors import LocalProtocolError, RemoteProtocolError
@@ -11,16 +13,19 @@ from tests.support.paced import Run, script
 NEWS = Received(-1, Outcome(1, 0.5, 0.5, False))
 
 
-def test_time_is_the_messages_until_the_end() -> None:
-    run = Run(script(None, None, Finish("done")))
+@given(st.lists(st.floats(0, 1e6), max_size=6), st.integers(1, 6))
+@example([1.0, 2.0, 3.0], 3)
+def test_time_is_the_messages_until_the_end(times: list[float], ends: int) -> None:
+    run = Run(script(*[None] * (ends - 1), Finish("done")))
     paced = SharedPace(run)
     paced.start()
-    for now in (1.0, 2.0, 3.0):
+    for now in sorted(times):
         paced.message(NEWS, now)
     paced.step()
-    assert [now for _, now in run.told] == [0.0, 1.0, 2.0]
-    assert paced.now == 2.0
-    assert not paced.under_way
+    heard = [0.0, *sorted(times)][:ends]
+    assert [now for _, now in run.told] == heard
+    assert paced.now == heard[-1]
+    assert paced.under_way == (len(heard) < ends)
     assert not paced.order
 
 

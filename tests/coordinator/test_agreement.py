@@ -1,7 +1,7 @@
 """What agents hold in common, and what they hold against each other."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from posse.coordinator.agreement import Agreement, Complaints
@@ -64,12 +64,22 @@ def test_what_the_coordinator_sends_uses_up_nobodys_share_about_agents() -> None
     assert more[-1] == "and 11 more"
 
 
-def test_the_detail_of_a_complaint_is_no_news() -> None:
-    complaints = Complaints()
-    first = "agent 7 refused what agent 0 sent: out-of-turn: round 1"
-    assert complaints.add(7, 0, "out-of-turn: round 1") == [first]
-    assert complaints.add(7, 0, "out-of-turn: round 2") == []
-    assert str(complaints) == f"; {first}"
+@given(st.lists(st.tuples(st.integers(-1, 3), st.integers(-1, 3),
+                          st.sampled_from(["malformed", "out-of-turn: round 1", "out-of-turn: 2"])),
+                max_size=20))  # fmt: skip
+@example([(7, 0, "out-of-turn: round 1"), (7, 0, "out-of-turn: 2")])
+def test_each_complaint_is_news_once_whatever_its_detail(said: list[tuple[int, int, str]]) -> None:
+    complaints, news = Complaints(), list[str]()
+    heard: set[tuple[int, int, str]] = set()
+    for by, about, reason in said:
+        new = complaints.add(by, about, reason)
+        kind = by, about, reason.partition(":")[0]
+        assert not (new and kind in heard)
+        heard |= {kind} if new else set()
+        news += new
+    assert heard or not said
+    _, *shown = str(complaints).split("; ")
+    assert len(news) > 10 or sorted(shown) == sorted(news)
 
 
 attested = st.lists(

@@ -4,6 +4,8 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from posse_systems.tossou2015.system import (
     fair_sharing_regret,
@@ -14,11 +16,45 @@ from posse_systems.tossou2015.system import (
 E = np.array([math.e])
 
 
-def test_lemma_4_by_hand():
-    # log t = 1, Δ = .5, ε = .1, M = 2: (8 / .05)^2.25 against 8 / .25, λ_0 -> 1 as printed
-    plays = plays_with_bound(epsilon=0.1, players=2, as_printed=True)
-    wanted = 1 + max(160**2.25, 32.0) / 2 + 2 * math.pi**2 / 12
-    assert plays(0.5, E) == pytest.approx([wanted])
+GAP, EPSILON, PLAYERS, LOG = (
+    st.floats(0.05, 0.9),
+    st.floats(0.05, 1),
+    st.integers(1, 9),
+    st.floats(1, 9),
+)
+
+
+@given(GAP, EPSILON, PLAYERS, LOG)
+@example(0.5, 0.1, 2, 1.0)
+def test_lemma_4_by_hand(gap, epsilon, players, log):
+    # λ_0 -> 1 as printed
+    plays = plays_with_bound(epsilon=epsilon, players=players, as_printed=True)
+    most = max((8 * log / (gap * epsilon)) ** 2.25, 8 * log / gap**2)
+    wanted = 1 + most / players + 2 * math.pi**2 / (3 * players**2)
+    assert plays(gap, np.array([math.exp(log)])) == pytest.approx([wanted])
+
+
+@given(GAP, EPSILON, PLAYERS, LOG)
+@example(0.5, 2.0, 3, 2.0)
+def test_lemma_7_by_hand(gap, epsilon, players, log):
+    plays = plays_without_bound(epsilon=epsilon, players=players)
+    most = max(18 * (7 + 4 * math.sqrt(3)) / epsilon**2 * log**4, 8 * log / gap**2)
+    wanted = 1 + most / players + 4 * (1 + log) / players**2
+    assert plays(gap, np.array([math.exp(log)])) == pytest.approx([wanted])
+
+
+@given(st.lists(st.integers(0, 10).map(lambda n: n / 10), min_size=2, max_size=6), st.data())
+@example([0.5, 0.9, 0.1, 0.5], None)
+def test_theorem_6_by_hand(means, data):
+    """Player p misses, of each of the p best arms, what ten pulls of each worse arm cost it."""
+    players = data.draw(st.integers(1, len(means))) if data else 2
+    best = sorted(means, reverse=True)[:players]
+    missed = [10 * sum(mean < one for mean in means) for one in best]
+    wanted = sum(sum(missed[: p + 1]) * one for p, one in enumerate(best))
+    found = fair_sharing_regret(
+        np.array(means), E, players=players, plays=lambda gap, t: np.full(t.shape, 10.0)
+    )
+    assert found == pytest.approx([players * wanted])
 
 
 def test_lemma_4_with_what_its_proof_leaves_for_the_noise():
@@ -29,26 +65,6 @@ def test_lemma_4_with_what_its_proof_leaves_for_the_noise():
         for share in np.linspace(0.01, 0.99, 99)
     ]
     assert plays(0.4, np.array([math.e**3])) == pytest.approx([1 + min(tried) + 2 * math.pi**2 / 3])
-
-
-def test_lemma_7_by_hand():
-    plays = plays_without_bound(epsilon=2.0, players=3)
-    noise = 18 * (7 + 4 * math.sqrt(3)) / 4 * 16
-    assert plays(0.5, np.array([math.e**2])) == pytest.approx([1 + noise / 3 + 4 * 3 / 9])
-
-
-def test_theorem_6_by_hand():
-    # M = 2, means .9, .5, .5, .1: player 1 misses .9 for three arms, player 2 that and .5 for one
-    seen = []
-
-    def plays(gap, t):
-        seen.append(round(gap, 3))
-        return np.full(t.shape, 10.0)
-
-    found = fair_sharing_regret(np.array([0.5, 0.9, 0.1, 0.5]), E, players=2, plays=plays)
-    # p = 1: 30 (.9); p = 2: (30 + 10) (.5)
-    assert found == pytest.approx([2 * (30 * 0.9 + 40 * 0.5)])
-    assert seen == [0.4, 0.4, 0.8, 0.4]
 
 
 @pytest.mark.parametrize(
