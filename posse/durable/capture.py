@@ -21,7 +21,7 @@ from pathlib import Path
 
 import msgspec
 
-from posse.errors import InputError, PosseError
+from posse.errors import DiskTrouble, InputError
 from posse.gates import files
 
 Tap = Callable[[int | None, int | None, bytes], object]
@@ -59,7 +59,7 @@ class Capture:
     def __call__(self, source: int | None, target: int | None, data: bytes) -> None:
         """Write down a frame that is about to be handed over.
 
-        `PosseError` once, if that fails; later frames, which tell others why, go out unrecorded.
+        `DiskTrouble` once, if that fails; later frames, which tell others why, go out unrecorded.
         """
         self._append((self.now(), source, target, data))
 
@@ -70,9 +70,9 @@ class Capture:
         try:
             whole = files.add(self._file, self.path, data)
         except OSError as error:
-            raise PosseError(f"{self.path} cannot be written: {error.strerror}") from None
+            raise DiskTrouble(f"{self.path} cannot be written: {error.strerror}") from None
         if not whole:
-            raise PosseError(f"{self.path} cannot be written: no space is left for a whole frame")
+            raise DiskTrouble(f"{self.path} cannot be written: no space is left for a whole frame")
         self._failed = False
 
     def close(self) -> None:

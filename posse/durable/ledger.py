@@ -45,7 +45,7 @@ from posse.durable.persons import PersonsLedger, RunCost
 from posse.durable.programme import Declared, declare, on_plan
 from posse.errors import DiskTrouble, LogError, PosseError
 from posse.gates import files
-from posse.gates.databases import connect, read_only
+from posse.gates.databases import connect, read_only, trouble
 from posse.gates.files import require_files
 from posse.gates.locks import take
 from posse.hosts.spending import LedgerHeads, RowsByArm, Spending, SpendingRequest
@@ -589,7 +589,8 @@ class Ledger(Spending):
                 raise self._unwritable(error) from None
             self._close = weakref.finalize(self, opened.pop_all().close)
 
-    def _unwritable(self, why: object) -> DiskTrouble:
+    def _unwritable(self, why: str | sqlite3.Error) -> DiskTrouble:
+        why = why if isinstance(why, str) else trouble(why, self._path)
         return DiskTrouble(
             f"{self._path} cannot be written: {why}; an agent records there what its rewards "
             "cost before it sends any result, so their folder must be writable"

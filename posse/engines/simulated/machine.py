@@ -222,9 +222,11 @@ class SimulatedDatabase:
         """Without locks SQLite asks again and again, as where another process has the file."""
         if self._keeps or self.connection.in_transaction:
             return
-        if not self._disk.locks:
-            self.process.wait(self._schedule.now + self._timeout, deaf=True)
-            raise sqlite3.OperationalError("database is locked")
+        until = self._schedule.now + self._timeout
+        while not self._disk.locks:
+            if self._schedule.now >= until:
+                raise sqlite3.OperationalError("database is locked")
+            self.process.wait(self._schedule.now + _BUSY, deaf=True)
         self._keeps = self._alone
 
     def _write(self, statement: str) -> None:

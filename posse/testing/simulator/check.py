@@ -54,6 +54,7 @@ from posse.testing.simulator.faults import (
 from posse.testing.simulator.field import SYSTEMS as FIELD_SYSTEMS
 from posse.testing.simulator.field import breaches, field_plan, write_logs
 from posse.testing.simulator.knobs import draw_forwarded, draw_knobs, split, turned
+from posse.testing.simulator.said import untrue
 from posse.testing.small import SMALL
 from posse.wire.sockets import LINK_DEADLINE
 
@@ -75,6 +76,8 @@ what is sent, and ask nobody meanwhile. Of a second in which an end cannot know 
 gone there are as many more: how often a session asks, with the oldest frame."""
 
 _MOST_AGENTS = 8
+_NAMED_PERSONS = 0.2
+"""How many seeds of the field name persons."""
 _TWICE = 0.15
 """How many seeds have two runs, one after the other by the same processes."""
 _SHORT_DEADLINE = 20.0
@@ -182,7 +185,7 @@ def own_plan(seed: int) -> Plan:
 
     Of four rounds one has no journals, two have, and one is of those that can be in the field. In
     every other four the deadline is shorter than what faults may last. Some have two runs, in the
-    lab.
+    lab, or name persons, in the field.
     """
     names = [name for name, run in SMALL.items() if run["agents"]["count"] <= _MOST_AGENTS]
     turn = seed // len(names)
@@ -190,7 +193,8 @@ def own_plan(seed: int) -> Plan:
     if turn // 4 % 2:
         engine["deadline"] = _SHORT_DEADLINE
     if turn % 4 == 3:
-        return field_plan(FIELD_SYSTEMS[seed % len(FIELD_SYSTEMS)], engine)
+        persons = random.Random(f"persons {seed}").random() < _NAMED_PERSONS
+        return field_plan(FIELD_SYSTEMS[seed % len(FIELD_SYSTEMS)], engine, persons=persons)
     name = names[seed % len(names)]
     repeat = 1 + (random.Random(f"runs {seed}").random() < _TWICE)
     engine["durable"] = turn % 4 != 0
@@ -312,12 +316,8 @@ def survives(faults: Sequence[InjectedFault], cluster: SimulatedCluster) -> bool
         fault.what in DAMAGES | {"revoked key"}
         or (fault.what == "queue full" and fault.lasts >= min(deadline / 4, of_system - _NEARLY))
         or (fault.what == "power off" and cluster.durable and not cluster.plan.field)
-        # in the field it keeps a capture: what crosses the wire unseen is no run
-        or (
-            fault.what in {"disk full", "disk error"}
-            and cluster.plan.field
-            and COORDINATOR in fault.ends
-        )
+        # in the field it keeps a capture and its orders: what crosses the wire unseen is no run
+        or (fault.what in DISKS and cluster.plan.field and COORDINATOR in fault.ends)
         or (fault.what in KILLS and not cluster.durable and set(fault.ends) != {COORDINATOR})
         for fault in faults
     )
@@ -365,6 +365,8 @@ def _violations(
     yield from _blames(cluster, faults)
     yield from _unsaid(cluster, faults)
     yield from _unblamed(cluster, faults)
+    if COORDINATOR not in _at_fault(cluster, faults):
+        yield from (Violation("what is said of times is true", how) for how in untrue(cluster))
     if cluster.keys is not None:
         yield from _admissions(cluster, faults)
 
@@ -379,6 +381,12 @@ def _unaware(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> floa
     still += LINK_DEADLINE * any(fault.what == "queue full" for fault in faults)
     together = cluster.starts or is_ipc(cluster.address)
     return still + together * cluster.plan.spec.engine.deadline
+
+
+def _at_fault(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> set[int]:
+    """The processes that faults touch, with all that shared one with such, at first or at last."""
+    ends = [*touched(faults)]
+    return {*cluster.mates(ends), *cluster.mates(ends, at_first=True)}
 
 
 def _stand_still(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> set[int]:
@@ -396,7 +404,7 @@ def _stand_still(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> 
 def _unblamed(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> Iterator[Violation]:
     """What never ends is named in time by a coordinator that it spares, if it costs the run."""
     lasting = [fault for fault in faults if fault.lasts >= FOR_EVER]
-    at_fault = {*cluster.mates([*touched(faults)])}
+    at_fault = _at_fault(cluster, faults)
     begun = _begun(cluster)
     if not lasting or COORDINATOR in at_fault or not begun:
         return
@@ -426,7 +434,7 @@ def _differences(
     must = survives(faults, cluster) and not _turned_away(cluster, faults)
     slow = all(fault.what in SLOWS | STRANGERS for fault in faults)
     for_ever = [*touched([fault for fault in faults if fault.lasts >= FOR_EVER])]
-    healthy = {*cluster.ranks} - {*cluster.mates(for_ever)}
+    healthy = {*cluster.ranks} - {*cluster.mates(for_ever), *cluster.mates(for_ever, at_first=True)}
     if cluster.starts and COORDINATOR in for_ever:
         healthy.clear()  # whom it started ends with it
     # by one that ended by itself, and has the record
@@ -474,7 +482,7 @@ def _spares(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> bool:
         return False
     if any(fault.lasts >= FOR_EVER and fault.what in LINKS | {"partition"} for fault in faults):
         return False  # both ends are well, so that nobody is left out
-    at_fault = {*cluster.mates([*touched(faults)])}
+    at_fault = _at_fault(cluster, faults)
     return COORDINATOR not in at_fault and len(at_fault) < cluster.plan.spec.agents.count
 
 
@@ -537,7 +545,7 @@ def _difference(record: RunRecord, undisturbed: dict[str, Any] | None) -> str:
 
 def _blames(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> Iterator[Violation]:
     """Whoever a final error names is at fault."""
-    at_fault = {*cluster.mates([*touched(faults)])}
+    at_fault = _at_fault(cluster, faults)
     if COORDINATOR in at_fault:
         return  # what the coordinator's own trouble looks like from there
     for ended in cluster.ended:
@@ -549,7 +557,7 @@ def _blames(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> Itera
 
 def _unsaid(cluster: SimulatedCluster, faults: Sequence[InjectedFault]) -> Iterator[Violation]:
     """A record names whoever said nothing to its end, and nobody who is well."""
-    at_fault = {*cluster.mates([*touched(faults)])}
+    at_fault = _at_fault(cluster, faults)
     at_end = ("Report ", "Stopped ")
     reported = {
         e.source for e in cluster.events if e.what == "came" and e.detail.startswith(at_end)

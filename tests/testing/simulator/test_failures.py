@@ -261,6 +261,14 @@ OF_SEEDS = {
 }
 
 
+@pytest.mark.parametrize("seed", [203015825, 203016166, 50066, 50071, 7067])
+def test_a_seed_that_failed_once_by_what_it_draws(seed: int) -> None:
+    """A head of whose key was revoked; a group all of which is killed, each then by itself; an
+    agent whose capture has no disk for a moment, or whose ledger no locks; a second run that never
+    begins, as an agent is lost before it."""
+    assert attempt(own_plan(seed), seed).violations == []
+
+
 @pytest.mark.parametrize("seed", [203011235, 203011455])
 def test_a_seed_that_turned_how_many_rewards_are_read_ahead(seed: int) -> None:
     """Of `parallel-ucb`, whose sums follow from that; no other system's do."""

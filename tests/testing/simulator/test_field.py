@@ -11,6 +11,7 @@ import pytest
 from posse.agent.host import AgentHost
 from posse.api import serve
 from posse.coordinator.witness import Witness
+from posse.durable import persons
 from posse.durable.ledger import Ledger
 from posse.durable.recording import RecordedNoise
 from posse.engines.simulated.cluster import SimulatedCluster
@@ -53,6 +54,19 @@ def test_an_agent_that_joins_another_run_when_its_own_is_lost_is_found(
     replaced = InjectedFault(what="coordinator replaced", after=300, ends=(COORDINATOR,), lasts=40)
     trial = attempt(field_plan("private-ucb"), 6, [replaced])
     assert "one run a run" in {v.invariant for v in trial.violations}
+
+
+def test_persons_who_were_charged_too_little_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = field_plan("cdp-mab", persons=True)
+    assert attempt(plan, 5, []).violations == []
+    found = "persons are charged what was used"
+    with monkeypatch.context() as patch:
+        patch.setattr(persons._Limits, "choose", lambda self, rows, *_: [*rows])
+        assert found in {v.invariant for v in attempt(plan, 5, []).violations}
+    monkeypatch.setattr(
+        persons, "_give_back", lambda db, number, used: db.execute("DELETE FROM uses")
+    )
+    assert found in {v.invariant for v in attempt(plan, 5, []).violations}
 
 
 def test_rewards_that_are_not_in_the_ledger_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
