@@ -169,6 +169,11 @@ class Roster:
         """The address where neighbours reach each agent that joined."""
         return {rank: member.inbox for rank, member in self.members.items()}
 
+    @property
+    def keys(self) -> dict[int, str]:
+        """The key by which each agent joined; the allowlist may be without it by now."""
+        return {rank: member.key for rank, member in self.members.items()}
+
     def taken(self) -> dict[int, int]:
         """Bytes taken from each agent, by its connection. May be called from any thread."""
         return {m.connection: m.received for m in list(self.members.values())}

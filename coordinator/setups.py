@@ -1,6 +1,6 @@
 """What a coordinator tells each agent of a run, and who watches it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -24,7 +24,7 @@ def agent_setups(
     plan: Plan,
     network: Network,
     inboxes: dict[int, str] | None = None,
-    keys: Sequence[str] = (),
+    keys: Mapping[int, str] | None = None,
     way: Way = straight,
     name: bytes = b"",
     nonces: tuple[bytes, ...] = (),

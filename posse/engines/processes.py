@@ -269,16 +269,16 @@ class ProcessEngine:
     def _setups(self, plan: Plan, network: Network) -> list[AgentSetup]:
         """The configuration of each agent."""
         nonces: tuple[bytes, ...] = ()
+        roster = self.hub.lobby.roster
         if self._drawn:
-            members = self.hub.lobby.roster.members
-            came = (members.get(rank) for rank in range(plan.spec.agents.count))
+            came = (roster.members.get(rank) for rank in range(plan.spec.agents.count))
             nonces = tuple(nonce_of(agent.incarnation if agent else b"") for agent in came)
             self._rename(run_name(self._drawn, nonces))
         return agent_setups(
             plan,
             network,
-            self.hub.lobby.roster.inboxes if self._mesh else None,
-            self._keys.agents if self._keys is not None and self._mesh else (),
+            roster.inboxes if self._mesh else None,
+            roster.keys if self._keys is not None and self._mesh else None,
             self._way,
             self._drawn,
             nonces,

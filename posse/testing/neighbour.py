@@ -162,7 +162,7 @@ class NeighbourChecks(ForeignChecks):
     def is_ready(self) -> None:
         plan = self.at.plan
         inboxes = {0: self.inbox, 1: self._link.inbox}
-        keys = ["", self._link.key] if self.keys else []
+        keys = {0: "", 1: self._link.key} if self.keys else None
         theirs, ours = agent_setups(plan, plan.network(0), inboxes, keys)
         self.at.setup = msgspec.structs.replace(theirs, first=FIRST)
         self._neighbour = AgentHost(ours, 1, of_this_machine(lambda: 0))

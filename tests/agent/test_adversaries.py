@@ -42,7 +42,7 @@ RUN = prepare(
 NONCES = tuple(nonce_of(STARTED if n == RANK else bytes([n]) * 16) for n in range(4))
 INBOXES = {n: f"tcp://192.0.2.{n}:7" for n in range(4)}
 HONEST: AgentSetup = agent_setups(
-    RUN, RUN.network(0), INBOXES, [LISTED[n] for n in range(4)], name=b"run", nonces=NONCES
+    RUN, RUN.network(0), INBOXES, {n: LISTED[n] for n in range(4)}, name=b"run", nonces=NONCES
 )[RANK]
 FIELDS = sorted(AgentSetup.__struct_fields__)
 

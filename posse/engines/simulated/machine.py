@@ -188,6 +188,14 @@ class SimulatedDatabase:
         """Whether no other process is to have it, and so whether its lock is kept for good."""
         self._disk, self._schedule, self._timeout = disk, schedule, timeout
 
+    def setlimit(self, category: int, limit: int) -> int:
+        """Limit what SQLite takes; see `sqlite3.Connection.setlimit`."""
+        return self.connection.setlimit(category, limit)
+
+    def set_progress_handler(self, handler: Callable[[], int] | None, steps: int) -> None:
+        """Have SQLite ask now and then whether to go on; see `sqlite3.Connection`."""
+        self.connection.set_progress_handler(handler, steps)
+
     @property
     def in_transaction(self) -> bool:
         """Whether what was written is not committed yet."""
@@ -196,7 +204,7 @@ class SimulatedDatabase:
     def execute(self, statement: str, values: Any = ()) -> Any:
         """As SQLite does, with the disk's trouble."""
         self._write(statement)
-        if statement.startswith("PRAGMA"):
+        if statement.startswith("PRAGMA") and "=" in statement:  # a setting, no question
             self.waits |= statement.endswith(("= FULL", "= EXTRA"))
             alone = statement.startswith("PRAGMA locking_mode")
             self._alone |= alone

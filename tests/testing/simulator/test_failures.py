@@ -9,6 +9,7 @@ from posse.testing.simulator.check import attempt, own_plan
 from posse.testing.simulator.faults import (
     FaultKind,
     InjectedFault,
+    KeyFault,
     TrialSetting,
     draw_mode,
     draw_of_keys,
@@ -22,7 +23,11 @@ def durable(name: str) -> Plan:
 
 
 def fault(
-    what: FaultKind | TrialSetting, after: int, *ends: int, lasts: float, amount: float = 0
+    what: FaultKind | KeyFault | TrialSetting,
+    after: int,
+    *ends: int,
+    lasts: float,
+    amount: float = 0,
 ) -> InjectedFault:
     return InjectedFault(what=what, after=after, ends=ends, lasts=lasts, amount=amount)
 
@@ -256,6 +261,13 @@ OF_SEEDS = {
         [
             fault("journal flipped", 132, COORDINATOR, lasts=17.597),
             fault("disk error", 50, COORDINATOR, lasts=1e6),
+        ],
+    ),
+    "the last agent's key was revoked just before neighbours were told the keys": (
+        203017238,
+        [
+            fault("coordinator replaced", 31, COORDINATOR, lasts=21.245),
+            fault("revoked key", 101, 5, lasts=8.686),
         ],
     ),
 }
