@@ -452,6 +452,7 @@ class Joining:
         run = self._own_run
         self._setup = decoded if run is None else run.accept(decoded, rank)
         self._go(JoinEvent.CONFIGURED)
+        self._reported_down.clear()  # with each configuration the coordinator forgets them
         self.timer = self._report_links_at(now)
         remarks = () if run is None else run.remarks(self._setup)
         return [DropHost(), *remarks, ConnectNeighbours(self._setup)]

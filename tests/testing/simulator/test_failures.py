@@ -270,6 +270,13 @@ OF_SEEDS = {
             fault("revoked key", 101, 5, lasts=8.686),
         ],
     ),
+    "configured anew, an agent did not say again that a link was down": (
+        203017417,
+        [
+            fault("drop one way", 22, 3, 2, lasts=40.458),
+            later(fault("out of patience", 22, 2, lasts=3.037, amount=0.821), 5.9682),
+        ],
+    ),
 }
 
 
