@@ -93,7 +93,11 @@ def imported(module: str, folders: Sequence[str]) -> ModuleType:
     """
     _FOLDERS.update(folders)
     if not _INSTALLED:
-        _INSTALLED[:] = [place + os.sep for place in sys.path if place and place not in _FOLDERS]
+        _INSTALLED[:] = [
+            os.path.realpath(place) + os.sep
+            for place in sys.path
+            if place and place not in _FOLDERS
+        ]
     if _GUARD not in sys.meta_path:
         sys.meta_path.insert(0, _GUARD)
     return importlib.import_module(module)
@@ -141,6 +145,7 @@ class _Guard(MetaPathFinder):
         if _TRUSTED[-1] is Imports.ALL or not (spec := PathFinder.find_spec(name, path, target)):
             return
         at = spec.origin or next(iter(spec.submodule_search_locations or ()), "")
+        at = os.path.realpath(at)  # a folder of the user's may be on the path by a link
         named = tuple(folder + os.sep for folder in _FOLDERS)
         if at.startswith(tuple(_INSTALLED)) and not f"{at}{os.sep}".startswith(named):
             return

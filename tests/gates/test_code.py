@@ -22,6 +22,7 @@ def _forgotten() -> Iterator[None]:
     before, path = set(sys.modules), sys.path.copy()
     yield
     sys.path[:] = path
+    code._INSTALLED.clear()
     forget_own_code()
     for name in set(sys.modules) - before:
         if name.startswith("guarded_"):
@@ -79,6 +80,14 @@ def linked(folder: Path) -> None:
     (folder / "guarded_module.py").symlink_to(elsewhere)
 
 
+def on_the_path_by_a_link(folder: Path) -> None:
+    sibling(folder)
+    link = folder.with_name("link")
+    link.symlink_to(folder)
+    sys.path.insert(0, str(link))
+    code._INSTALLED.clear()
+
+
 def sourceless(folder: Path) -> None:
     write(folder / "guarded_module.py", "from guarded_sibling import X\n")
     write(folder / "guarded_sibling.py")
@@ -112,7 +121,7 @@ def huge(folder: Path) -> None:
     "prepare",
     [
         *(sibling, elsewhere, later, of_nobody, package, namespace, linked, sourceless, cached),
-        *(cache_folder, huge),
+        *(cache_folder, huge, on_the_path_by_a_link),
     ],
 )
 def test_what_another_user_can_change_is_not_imported(

@@ -109,3 +109,12 @@ def test_a_table_of_links_that_is_none_is_named(text: str, tmp_path: Path) -> No
     (tmp_path / "links.csv").write_text(text)
     with pytest.raises(InputError, match=r"links\.csv(: is not what| cannot be read)"):
         folders.read(tmp_path).links()
+
+
+def test_a_result_whose_warnings_are_none_is_named(tmp_path: Path) -> None:
+    shutil.copytree(BEFORE, tmp_path / "run")
+    result = tmp_path / "run" / "result.json"
+    for warnings in ("-1", '"x"', "[1]"):
+        result.write_text(f'{{"runs": [], "warnings": {warnings}}}')
+        with pytest.raises(InputError, match="run: is not what posse run wrote"):
+            folders.read(tmp_path / "run")
