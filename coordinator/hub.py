@@ -197,10 +197,10 @@ class Hub:
     def _keep_head(self, rank: int, head: control.LedgerHead) -> str:
         """Have the witness keep where an agent's ledger is; why that cannot be, if it cannot."""
         keys, witness = self._keys, self._witness
-        if keys is None or witness is None:
-            return ""
+        if keys is None or witness is None or rank not in keys.signers:
+            return ""  # whose key was revoked is about to be told
         try:
-            why = witness.take(rank, keys.signers.get(rank, b""), head)
+            why = witness.take(rank, keys.signers[rank], head)
         except RemoteProtocolError as error:
             self._carry_out(self.lobby.rejected(error.reason))
             return ""

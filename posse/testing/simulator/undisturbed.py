@@ -55,6 +55,7 @@ def amiss(cluster: SimulatedCluster) -> Iterator[tuple[str, str]]:
             yield "a healthy run is never ended", f"run {number} has no record"
         else:
             yield from (("a record adds up", how) for how in sums(record))
+            yield from (("delays are those of the links", how) for how in _delays(cluster, record))
     if len(cluster.records) == len(cluster.numbers):
         yield from (("a record has what was sent", how) for how in _uncounted(cluster))
 
@@ -132,6 +133,21 @@ def sums(record: RunRecord) -> Iterator[str]:
                 yield f"run {record.run}: half of the messages take longer than nearly all: {link}"
         if delay.links and sum(link.messages for link in delay.links) != delay.messages:
             yield f"run {record.run}: links had not the {delay.messages} messages of all"
+
+
+def _delays(cluster: SimulatedCluster, record: RunRecord) -> Iterator[str]:
+    """Data whose delay was not measured, or is not what the network took.
+
+    In the field agents keep theirs, and who was started here has its coordinator's clock.
+    """
+    if cluster.plan.field or cluster.starts:
+        return
+    delay, sent = record.delay, record.communication.data.messages or 0
+    if sent and (delay is None or (delay.messages or 0) < sent):
+        yield f"run {record.run}: {delay and delay.messages} of {sent} messages were timed"
+    for link in [] if delay is None else delay.links:
+        if not cluster.network.base.delay / 2 <= link.p50 <= link.p99 <= _SOON:
+            yield f"run {record.run}: {link}"
 
 
 def _uncounted(cluster: SimulatedCluster) -> Iterator[str]:

@@ -60,6 +60,18 @@ def test_what_is_said_twice_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "each thing is said once" in invariants()
 
 
+@pytest.mark.parametrize("delay", [None, Delay(messages=720, links=[LinkDelay(0, 1, 1, 0.0, 1.0)])])
+def test_delays_that_no_network_took_are_found(delay: Delay | None) -> None:
+    cluster = SimulatedCluster(plan_of("private-ucb"), 0, api.serve)
+    try:
+        cluster.run(1e6)
+        (record,) = cluster.records.values()
+        cluster.records = {0: msgspec.structs.replace(record, delay=delay)}
+        assert "delays are those of the links" in {name for name, _ in amiss(cluster)}
+    finally:
+        cluster.close()
+
+
 def test_a_record_adds_up() -> None:
     record = memory.run(plan_of("mase"), 0)
     assert not [*sums(record)]
