@@ -106,6 +106,9 @@ CELLS = st.none() | st.floats(-99, 99) | st.text("=+-@ a1';\t", max_size=5) | st
 @example('=HYPERLINK("http://evil.example")')
 @example("-cmd|' /C calc'!A0")
 @example("\t=1")
+@example("+1")
+@example("@SUM(A1)")
+@example(None)
 @example(-1.5)
 @example("arm 3")
 def test_text_is_no_formula_and_numbers_are_numbers(cell: object) -> None:
