@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 import posse
 from posse.arms import LinearArms
@@ -137,19 +139,21 @@ def test_both_engines_give_the_same_run(raw: dict[str, Any]) -> None:
     _in_both(raw)
 
 
-def test_no_two_pulls_are_further_apart_than_the_sensitivity_and_some_come_near() -> None:
-    draws = np.random.default_rng(1)
-    for d in (1, 2, 5):
-        upper = np.triu_indices(d)
-        x = draws.standard_normal((4000, d))
-        x = np.sign(x) if d == 1 else x / np.linalg.norm(x, axis=1, keepdims=True)
-        y = draws.integers(0, 2, (4000, 1))
-        terms = np.concatenate([(x[:, :, None] * x[:, None])[:, *upper], x * y], axis=1)
-        apart = np.abs(terms[:2000] - terms[2000:]).sum(axis=1).max()
-        assert apart <= sensitivity(d)
-    flat = np.full(4, 0.5)  # each feature alike: one pull's own share is half of it
-    own = np.outer(flat, flat)[np.triu_indices(4)].sum() + flat.sum()
-    assert own == sensitivity(4) / 2 == 4.5
+@given(st.integers(1, 8), st.integers(0, 99))
+@example(5, 1)
+def test_no_two_pulls_are_further_apart_than_the_sensitivity_and_some_come_near(
+    d: int, seed: int
+) -> None:
+    draws = np.random.default_rng(seed)
+    upper = np.triu_indices(d)
+    x = draws.standard_normal((400, d))
+    x = np.sign(x) if d == 1 else x / np.linalg.norm(x, axis=1, keepdims=True)
+    y = draws.integers(0, 2, (400, 1))
+    terms = np.concatenate([(x[:, :, None] * x[:, None])[:, *upper], x * y], axis=1)
+    assert np.abs(terms[:200] - terms[200:]).sum(axis=1).max() <= sensitivity(d)
+    flat = np.full(d, d**-0.5)  # each feature alike: one pull's own share is half of it
+    own = np.outer(flat, flat)[upper].sum() + flat.sum()
+    assert own == pytest.approx(sensitivity(d) / 2)
 
 
 @pytest.mark.parametrize("raw", [_raw("FEDUCB"), _summed()], ids=["open", "summed"])

@@ -5,8 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from posse_systems.dubey2020.messages import (
@@ -17,10 +16,14 @@ from posse_systems.dubey2020.messages import (
 from tests.support.conversations import examples
 
 
-@pytest.mark.parametrize(
-    ("agents", "liars"), [("all", [0, 1, 2]), (2, [1, 2]), ((2, 0, 0), [0, 2]), ((), [])]
-)
-def test_who_lies(agents, liars) -> None:
+@given(st.lists(st.integers(0, 2), max_size=4).map(tuple) | st.sampled_from(["all", 2]))
+@example("all")
+@example(2)
+@example((2, 0, 0))
+@example(())
+def test_who_lies(agents) -> None:
+    named = sorted({*agents}) if isinstance(agents, tuple) else []
+    liars = {"all": [0, 1, 2], 2: [1, 2]}.get(agents, named)
     lies = Contamination(rate=0.1, agents=agents)
     assert lies.liars(3, lambda number: [2, 1][:number]) == liars
     assert len(lies.liars(3)) == len(liars)

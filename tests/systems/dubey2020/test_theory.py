@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from posse.plan import prepare
 from posse.topologies import graphs
@@ -20,19 +21,18 @@ GAPS = np.array([0.0, 0.5, 0.25])
 E = np.array([math.e])
 
 
-@pytest.mark.parametrize(
-    ("graph", "gamma", "cliques"),
-    [
-        (graphs.complete(6), 1, 1),
-        (graphs.ring(6), 1, 3),
-        (graphs.ring(6), 0, 6),
-        (graphs.ring(6), 3, 1),
-        (graphs.star(5), 1, 4),
-        (graphs.star(5), 2, 1),
-    ],
-)
-def test_cliques_of_small_graphs(graph, gamma, cliques):
-    assert theory.clique_cover(graph, gamma) == cliques
+@given(st.integers(4, 12))
+@example(6)
+def test_cliques_of_small_graphs(n):
+    for graph, gamma, cliques in (
+        (graphs.complete(n), 1, 1),
+        (graphs.ring(n), 1, -(-n // 2)),
+        (graphs.ring(n), 0, n),
+        (graphs.ring(n), n // 2, 1),
+        (graphs.star(n), 1, n - 1),
+        (graphs.star(n), 2, 1),
+    ):
+        assert theory.clique_cover(graph, gamma) == cliques
 
 
 def _bound(system, means=(0.95, 0.05), variant="corrected", **parameters):
