@@ -112,16 +112,24 @@ class Losses(msgspec.Struct, frozen=True, kw_only=True, order=True):
         exponents = each * np.arange(count)
         return float(min(1.0, self.delta * np.exp(np.minimum(exponents, _FAR)).sum()))
 
-    @lru_cache(maxsize=256)  # noqa: B019  (frozen, and equal ones are many)
     def epsilon(self, delta: float | None) -> float:
         """The least ε that this module finds at `delta`; infinite if there is none."""
+        return self.searched(delta)[0]
+
+    @lru_cache(maxsize=256)  # noqa: B019  (frozen, and equal ones are many)
+    def searched(self, delta: float | None) -> tuple[float, float]:
+        """That ε, and the order at which Rényi divergences come next to it; infinite if none do."""
         rest = (delta or 0.0) - self.delta
         added = math.inf if self.gaussian else math.fsum(c * n for c, n in self.laplace + self.pure)
         if rest <= 0 or not added:
-            return added if rest >= 0 else math.inf
+            return added if rest >= 0 else math.inf, math.inf
         total = _Total(self)
         epsilon, order = _renyi(rest, total.renyi)
-        return _exact(rest, total, order - 1, min(epsilon, added))
+        return _exact(rest, total, order - 1, min(epsilon, added)), order
+
+    def at_most(self, delta: float, order: float) -> float:
+        """A bound on `epsilon` by the Rényi divergence at one order, in a fraction of its time."""
+        return _bound(_Total(self).renyi, delta - self.delta, order)
 
 
 class _Total:
@@ -222,6 +230,10 @@ def epsilon_at(delta: float, curve: RenyiCurve) -> float:
     return _renyi(delta, curve)[0]
 
 
+def _bound(curve: RenyiCurve, delta: float, alpha: float) -> float:
+    return curve(alpha) + math.log1p(-1 / alpha) - math.log(delta * alpha) / (alpha - 1)
+
+
 def _renyi(delta: float, curve: RenyiCurve) -> tuple[float, float]:
     """ε = D(α) + log(1 - 1/α) - log(δ α) / (α - 1) at the best α, and that α.
 
@@ -230,8 +242,7 @@ def _renyi(delta: float, curve: RenyiCurve) -> tuple[float, float]:
     """
 
     def bound(x: float) -> float:
-        alpha = 1 + math.exp(x)
-        return curve(alpha) + math.log1p(-1 / alpha) - math.log(delta * alpha) / (alpha - 1)
+        return _bound(curve, delta, 1 + math.exp(x))
 
     low, high = math.log(_LEAST), math.log(_MOST)
     left, right = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)

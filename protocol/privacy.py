@@ -1,5 +1,6 @@
 """Releases of noisy values and what they cost, and the claims of a run about them."""
 
+import math
 from operator import itemgetter
 from typing import Annotated, ClassVar, Literal
 
@@ -7,7 +8,7 @@ import msgspec
 import numpy as np
 from msgspec import Meta
 
-from posse.protocol.accounting import NO_LOSSES, Losses, composed
+from posse.protocol.accounting import NO_LOSSES, Losses, laplace_losses
 from posse.protocol.bounds import Name, Whole
 from posse.protocol.errors import LocalProtocolError
 
@@ -314,18 +315,18 @@ def total_cost(releases: list[Release], delta: float | None = None) -> float:
     for release in releases:
         blocks.setdefault(release.block, []).append(release)
     sums = [(sum(one.epsilon * one.times for one in block), block) for block in blocks.values()]
-    most = 0.0
+    most, order = 0.0, math.inf
     for exact, block in sorted(sums, key=itemgetter(0), reverse=True):
         if exact <= most:
             break  # a block costs its sum at most
-        most = max(most, _cost(block, delta))
+        costs = np.array([release.epsilon for release in block])
+        times = np.array([release.times for release in block])
+        cost = float((costs * times).sum())
+        if delta is not None and all(release.mechanism == "laplace" for release in block):
+            losses = laplace_losses(costs, times)
+            if math.isfinite(order) and losses.at_most(delta, order) <= most:
+                continue
+            epsilon, order = losses.searched(delta)
+            cost = min(cost, epsilon)
+        most = max(most, cost)
     return most
-
-
-def _cost(block: list[Release], delta: float | None) -> float:
-    """The cost of all releases of one block together."""
-    costs = np.array([release.epsilon for release in block])
-    times = np.array([release.times for release in block])
-    if delta is None or any(release.mechanism != "laplace" for release in block):
-        return float((costs * times).sum())
-    return composed(costs, times, delta)

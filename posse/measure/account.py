@@ -1,7 +1,6 @@
 """The record of what one agent did in one run, for its closing report in the lab."""
 
 import struct
-from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from itertools import chain
@@ -17,11 +16,17 @@ from posse.protocol.privacy import Release
 
 
 def entered(releases: Iterable[Release]) -> list[Release]:
-    """A ledger of these, in the order of first entry; equal releases share a row."""
-    return [
-        msgspec.structs.replace(release, times=times)
-        for release, times in Counter(releases).items()
-    ]
+    """A ledger of these, in the order of first entry; but for `times` equal ones share a row."""
+    rows: dict[Release, int] = {}
+    for release in releases:
+        times = release.times
+        one = release if times == 1 else msgspec.structs.replace(release, times=1)
+        rows[one] = rows.get(one, 0) + times
+    return _with_times(rows)
+
+
+def _with_times(rows: dict[Release, int]) -> list[Release]:
+    return [msgspec.structs.replace(release, times=times) for release, times in rows.items()]
 
 
 @dataclass
@@ -75,10 +80,7 @@ class Account:
     @property
     def releases(self) -> list[Release]:
         """The ledger, in the order of first entry."""
-        return [
-            msgspec.structs.replace(release, times=times)
-            for release, times in self._releases.items()
-        ]
+        return _with_times(self._releases)
 
     def measured(self) -> dict[str, Any]:
         """What a closing report says of this account, by field."""

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from posse.protocol.accounting import Losses, gaussian_deviation
+from posse.measure.account import entered
+from posse.protocol.accounting import Losses, gaussian_deviation, laplace_losses
 from posse.protocol.errors import LocalProtocolError
 from posse.protocol.machine import Disclose, Pull, Pulled, Started
 from posse.protocol.noise import SeededNoise
@@ -43,6 +44,20 @@ LEDGERS = st.lists(
 def test_spent_is_the_dearest_block(releases: list[Release]) -> None:
     blocks = [math.fsum(r.epsilon for r in releases if r.block == b) for b in "abc"]
     assert total_cost(releases) == pytest.approx(max(blocks))
+    composed = [
+        laplace_losses(np.array(costs), np.ones(len(costs), dtype=int)).epsilon(1e-6)
+        for b in "abc"
+        if (costs := [r.epsilon for r in releases if r.block == b])
+    ]
+    assert total_cost(releases, 1e-6) == pytest.approx(max(composed, default=0.0))
+
+
+@given(LEDGERS, st.integers(1, 3))
+def test_a_ledger_counts_equal_releases_however_they_come(
+    releases: list[Release], times: int
+) -> None:
+    often = [msgspec.structs.replace(release, times=times) for release in releases]
+    assert entered(often) == entered(one for one in releases for _ in range(times))
 
 
 @given(LEDGERS, LEDGERS)

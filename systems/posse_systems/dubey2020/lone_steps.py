@@ -3,9 +3,9 @@
 import math
 from collections.abc import Iterable
 from functools import cached_property
-from itertools import repeat
 
 import numpy as np
+from msgspec.structs import replace
 
 from posse.seam.messages import FloatArray, IntArray
 from posse.seam.noise import Release
@@ -90,4 +90,4 @@ class PrivateLoneSteps(LoneSteps):
     def releases(self, row: int) -> Iterable[Release]:
         first, last = self.ledger[0].searchsorted([row, row + 1])
         for _, _, arm, n, times in self.ledger[:, first:last].T.tolist():
-            yield from repeat(mean_release(arm, n, self.parameters.v), times)
+            yield replace(mean_release(arm, n, self.parameters.v), times=times)
