@@ -45,6 +45,8 @@ what every whole run goes through: tests/runs/test_golden.py
     posse/results: result
 what experiments are made of, each of which is run: tests/papers/test_conduct.py
     papers/posse_papers: experiment looks noise outcome record repetitions sample statements steps
+sentences, shown on a page: tests/papers/test_reproduction.py
+    papers/posse_papers: undecided
     posse/testing: small
 what the page of an audit reads: tests/report/test_pages.py
     posse/reading: audited

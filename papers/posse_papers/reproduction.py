@@ -7,6 +7,7 @@ import jinja2
 
 from posse_papers.looks import LOOKS
 from posse_papers.outcome import DEPENDS, Judged, Told, counted
+from posse_papers.undecided import WHY
 
 _PARTS = {"Claims of the papers": True, "Checks of our own": False}
 """By title whether its statements are claims."""
@@ -73,6 +74,7 @@ def text(
         again=_again(quick, second),
         quick=quick.values(),
         full=full.values(),
+        undecided=_undecided(either.values(), full),
         not_run=[name for name in names if name not in either],
     )
 
@@ -90,6 +92,23 @@ def _again(quick: Mapping[str, Told], second: Mapping[str, Told]) -> tuple[int, 
         for name, one, other in both
         if one.verdict != other.verdict
     )
+
+
+def _undecided(outcomes: Iterable[Told], full: Mapping[str, Told]) -> list[str]:
+    """A sentence or two for each statement that no form decides so far."""
+    decided = {
+        (told.name, one.text)
+        for told in full.values()
+        for one in told.statements
+        if one.verdict != "undecided"
+    }
+    return [
+        f"`{told.name}`, {_cut(one.text)}: "
+        + WHY.get((told.name, one.text), f"{_figure(one)}; it was not looked into.")
+        for told in outcomes
+        for one in told.statements
+        if one.verdict == "undecided" and (told.name, one.text) not in decided
+    ]
 
 
 def _tally(outcomes: Iterable[Told], claims: bool) -> str:

@@ -5,9 +5,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from posse_papers import record, reproduction
+from posse_papers import catalogue, record, reproduction
 from posse_papers.outcome import Judged, PointMean, Told, Tried
 from posse_papers.statements import Held
+from posse_papers.undecided import WHY
 from tests.support.conversations import examples
 
 
@@ -63,6 +64,24 @@ def test_checks_of_our_own_that_differ_with_a_second_seed_are_named() -> None:
         "0 of\n1 of our own checks are answered the same; the others: `small`, it | falls: borne"
     )
     assert f"With a second seed {other} out, then undecided.\n" in document(holds, second=open_)
+
+
+def test_what_is_undecided_is_explained() -> None:
+    said = "Undecided, and why:\n\n- `small`, it | falls: so; it was not looked into.\n"
+    opened, held = (outcome(statement(found(held))) for held in ("open", "holds"))
+    assert said in document(opened, opened)
+    assert "Undecided" not in document(opened, held)
+    assert "Undecided" not in document(outcome(statement(found("holds", (1, 0)))))
+    known = catalogue.experiments()
+    for name, text in WHY:
+        assert text in [of.text for of in known[name].statements]
+    of_now = {
+        (told.name, one.text)
+        for told in record.recorded()
+        for one in told.statements
+        if (told.form, one.verdict) == ("quick", "undecided")
+    }
+    assert of_now <= WHY.keys()
 
 
 def rows(text: str, start: str = "it") -> list[str]:
