@@ -9,6 +9,7 @@ from posse.protocol.machine import COORDINATOR
 _NEARLY = 0.5
 """Seconds, of virtual time, by which it may be wrong."""
 
+_BEGINS = re.compile(r"run \d+ of \d+ begins")
 _LEFT = re.compile(r"the connection of agent (\d+) was lost; waiting [\d.]+ s for it to come back")
 _BACK = re.compile(r"agent (\d+) (?:is back over a new connection|starts over)")
 _AWAY = re.compile(
@@ -32,13 +33,11 @@ def untrue(cluster: SimulatedCluster) -> Iterator[str]:
     for event in cluster.events:
         if event.target == COORDINATOR and event.what == "came":
             heard[event.source] = event.when
-        if event.source != COORDINATOR:
+        if event.source != COORDINATOR or event.what not in {"logs", "ends"}:
             continue
-        if event.what == "sent" and event.detail.startswith("Begin "):
+        if _BEGINS.match(event.detail):  # its `Begin` may be sent again later
             away, left = {}, dict.fromkeys(left, event.when)
-        if event.what not in {"logs", "ends"}:
-            continue
-        if found := _LEFT.match(event.detail):
+        elif found := _LEFT.match(event.detail):
             left[int(found[1])] = event.when
         elif found := _BACK.match(event.detail):
             rank = int(found[1])

@@ -38,6 +38,12 @@ def test_absences_add_up_to_what_is_named(gone: str) -> None:
     assert said((0.0, LOST), (110.0, gone)) == [f"{gone}: it was for 110.0 s"]
 
 
+def test_absences_of_before_a_run_do_not_count() -> None:
+    began = (100.0, "run 1 of 2 begins")
+    assert said((0.0, LOST), began, (220.0, GONE)) == []
+    assert said((0.0, LOST), (50.0, BACK), began, (110.0, LOST), (230.0, GONE)) == []
+
+
 def test_who_is_left_out_as_silent_was_silent_since_the_roll_was_called() -> None:
     assert said((106.0, SILENT)) == []
     assert said((104.0, SILENT)) == [f"{SILENT}: agent 0 was heard 9.0 s before"]
