@@ -192,7 +192,7 @@ def test_the_python_provider_of_openfeature_asks(opened) -> None:
     service.order(object(), (0, 1), (10, 10), explore=False)
     provider = OFREPProvider(where, headers_factory=lambda: {"Authorization": f"Bearer {TOKEN}"})
     try:
-        api.set_provider(provider, "shop")
+        api.set_provider_and_wait(provider, "shop")
         client = api.get_client("shop")
         shown = Counter[str]()
         for visitor in range(20):
