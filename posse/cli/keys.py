@@ -5,7 +5,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from posse.cli.options import FolderToWrite, number, parsed
+from posse.cli.options import FolderOfFolders, number, parsed
 from posse.errors import InputError
 from posse.protocol.bounds import MOST_AGENTS
 from posse.security import keys as files
@@ -16,7 +16,7 @@ _Agents = Annotated[int | None, parsed(lambda text: number(text, 1, MOST_AGENTS)
 
 
 def keys(
-    folder: FolderToWrite,
+    folder: FolderOfFolders,
     /,
     *,
     rank: _Rank = None,

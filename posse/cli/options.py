@@ -81,6 +81,12 @@ def _folder(text: str) -> Path:
     return folder
 
 
+def _folder_of_folders(text: str) -> Path:
+    """Parse such a folder; one that is there may hold mounts that can be written when it cannot."""
+    folder = _place(text)
+    return folder if folder.is_dir() else _folder(text)
+
+
 def file_to_write(text: str) -> Path:
     """Parse a file whose folder can be written; a folder may stand there, as of tables."""
     file = _place(text)
@@ -101,6 +107,7 @@ Probability = Annotated[
     float, parsed(real("at least 0 and below 1", lambda value: 0 <= value < 1), "P")
 ]
 FolderToWrite = Annotated[Path, parsed(_folder, "DIR")]
+FolderOfFolders = Annotated[Path, parsed(_folder_of_folders, "DIR")]
 FileToWrite = Annotated[Path, parsed(file_to_write, "FILE")]
 Engine = Literal["processes", "memory"]
 

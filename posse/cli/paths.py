@@ -21,25 +21,37 @@ def folder(path: Path) -> Path:
     call.current().writing = path
     try:
         files.make_folder(path)
-        if allowed := os.access(path, os.W_OK | os.X_OK):
-            files.remove_empty(files.new_folder(".posse-", path))  # to root all is allowed
     except FileExistsError:
         raise InputError(f"{path} is a file; name a folder") from None
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}") from None
-    if not allowed:
-        raise InputError(f"{path} cannot be written: Permission denied")
+    _try(path, path)
     return path
 
 
 def require(path: Path) -> None:
-    """`InputError` if no folder can be made, or written to, at `path`; none is made yet."""
-    missing = [place for place in (path, *path.parents) if not place.exists()]
-    try:
+    """`InputError` if no folder can be made, or written to, at `path`; none is made yet.
+
+    Nor for a moment: another process may be about to use it.
+    """
+    if os.path.exists(path):  # of a name that is too long `Path` cannot say it
         folder(path)
-    finally:
-        for made in missing:
-            files.remove_empty(made)
+        return
+    call.current().writing = path
+    there = next(place for place in path.parents if os.path.exists(place))
+    if not there.is_dir():
+        raise InputError(f"{path} cannot be written: {there} is a file")
+    _try(there, path)
+
+
+def _try(there: Path, path: Path) -> None:
+    try:
+        if allowed := os.access(there, os.W_OK | os.X_OK):
+            files.remove_empty(files.new_folder(".posse-", there))  # to root all is allowed
+    except OSError as error:
+        raise InputError(f"{path} cannot be written: {error.strerror}") from None
+    if not allowed:
+        raise InputError(f"{path} cannot be written: Permission denied")
 
 
 def file(path: Path) -> Path:

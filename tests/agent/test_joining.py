@@ -13,6 +13,7 @@ import pytest
 import zmq
 
 from posse.agent import guard, joining, remote, uplink
+from posse.coordinator.roster import Roster
 from posse.engines.processes import ProcessEngine
 from posse.plan import Plan
 from posse.security import keys
@@ -246,7 +247,7 @@ def test_an_agent_lets_in_only_the_keys_that_the_coordinator_named(
     pairs = keys.for_coordinator(folder, 2)
     strange = keys.KeyPair(*(key.decode() for key in zmq.curve_keypair()))
     # agent 0 is told of another neighbour's key than the one agent 1 has
-    c.engine._keys = keys.CoordinatorKeys(pairs.own, (pairs.agents[0], strange.public))
+    monkeypatch.setattr(Roster, "keys", {0: pairs.agents[0], 1: strange.public})
     own = [keys.for_agent(folder, rank) for rank in range(2)]
     own[0] = dataclasses.replace(own[0], connects={1: strange.public})  # and so has its own list
     agents = [Agent(c.endpoint, keys=pair) for pair in own]

@@ -93,3 +93,14 @@ def test_each_verb_that_writes_refuses_before_it_works(
             assert "cannot be written" in said, (named, place, said)
             assert "Traceback" not in said
     assert sorted(run_file.parent.rglob("*")) == before
+
+
+def test_keys_are_made_where_only_the_folders_inside_can_be_written(
+    tmp_path: Path, posse: Posse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As volumes are mounted into a folder of the image."""
+    monkeypatch.setattr(os, "access", lambda place, _: Path(place) != tmp_path)
+    for party in ("coordinator", "agent-0"):
+        (tmp_path / party).mkdir(mode=0o700)
+    posse("keys", str(tmp_path), "--agents", "1")
+    assert (tmp_path / "agent-0" / "agent-0.key_secret").exists()

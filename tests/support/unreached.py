@@ -9,11 +9,9 @@ from typing import Final
 REASONS: Final = {
     "a mistake of a system's author, which no system of posse's makes; tests of seam and hosts": """
         agent/run.AgentRun.tell:2
-        agent/run.AgentRun.tell:3
-        agent/run.AgentRun.tell:5
+        agent/run.AgentRun.tell:7
         agent/run.AgentRun._check:1
         agent/run.AgentRun.lookahead:1
-        coordinator/host.CoordinatorHost._control:2
         coordinator/server.Server.missing:1
         coordinator/server._machine:1
         posse/hosts/endpoint.Endpoint.send:1
@@ -38,7 +36,6 @@ REASONS: Final = {
         agent/masking.SumMasker._agree:1
         agent/mesh.NeighbourLinks._forward_to:1
         agent/run.AgentRun.receive:1
-        agent/run.AgentRun.receive:2
         agent/run.AgentRun._regrouped:3
         agent/uplink.Uplink.require_signed:1
         agent/uplink.Uplink.resume:1
@@ -47,7 +44,6 @@ REASONS: Final = {
         coordinator/host.CoordinatorHost._convict:1
         coordinator/masked_sum.MaskedSum.report:1
         coordinator/masked_sum.MaskedSum.settled:1
-        coordinator/masked_sum.MaskedSum._expect:1
         coordinator/masked_sum.MaskedSum._expect:2
         coordinator/report.ReportForm.check:5
         coordinator/report.ReportForm.check:7
@@ -60,7 +56,6 @@ REASONS: Final = {
         posse/durable/checkpoint._Reader._chance:1
         posse/durable/checkpoint._Reader._whole:1
         posse/durable/checkpoint._dtype:1
-        posse/hosts/agent_setup.read_setup:1
         posse/hosts/agent_setup.read_setup:2
         posse/hosts/agent_setup.read_setup:3
         posse/hosts/agent_setup.read_setup:4
@@ -88,8 +83,6 @@ REASONS: Final = {
     "files that people copied, changed, mounted or opened to others; tests do that": """
         coordinator/roster.Roster._bound_rank:2
         coordinator/witness.Witness._read:1
-        posse/durable/capture.Capture._append:1
-        posse/durable/capture.Capture._append:2
         posse/durable/capture._may_be_replaced:1
         posse/durable/entries.Entries.check:2
         posse/durable/frames.Reader.new:1
@@ -99,11 +92,8 @@ REASONS: Final = {
         posse/durable/journal.Journal._checked:1
         posse/durable/journal.owner_of:1
         posse/durable/journal.owner_of:2
-        posse/durable/ledger.Ledger._admit_unknown:2
         posse/durable/ledger.Ledger._begun:1
-        posse/durable/ledger.Ledger._look_around:1
         posse/durable/ledger.Ledger._look_around:2
-        posse/durable/ledger.Ledger._look_around:3
         posse/durable/ledger.Ledger._recognise:2
         posse/durable/ledger.Ledger._refuse_given_away:1
         posse/durable/ledger.Ledger._told:1
