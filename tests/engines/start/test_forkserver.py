@@ -158,6 +158,7 @@ def test_agents_that_share_processes_carry_the_same_run(name: str) -> None:
             shared.restart(1)
 
 
+@pytest.mark.inside
 def test_machines_are_rehearsed_before_the_fork(monkeypatch: pytest.MonkeyPatch) -> None:
     by_machines: list[str] = []
     monkeypatch.setattr(
