@@ -274,6 +274,8 @@ class Hub:
         """Let all agents go; returns whether there are any on other machines."""
         reason = f": {why}" if why else ""
         LOG.info("letting all agents go (exit code %d)%s", self.exit_code, reason)
+        with suppress(PosseError):  # the last look may be as old as a wait for who does not read
+            self._expel()
         for member in self.lobby.roster.members.values():
             with suppress(PosseError):
                 member.line.send(outside_runs(control.Goodbye(self.exit_code)))

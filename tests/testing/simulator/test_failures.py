@@ -270,6 +270,13 @@ OF_SEEDS = {
             fault("revoked key", 101, 5, lasts=8.686),
         ],
     ),
+    "a coordinator that waited for a reader said goodbye to whose key was revoked meanwhile": (
+        203020536,
+        [
+            fault("queue full", 49, COORDINATOR, 0, lasts=1e6),
+            fault("revoked key", 132, 2, lasts=24.309),
+        ],
+    ),
     "configured anew, an agent did not say again that a link was down": (
         203017417,
         [
