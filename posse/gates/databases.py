@@ -109,7 +109,7 @@ def trouble(error: Exception, path: Path) -> str:
 
     Where there are no locks SQLite says that it is locked, or that the disk fails.
     """
-    said = getattr(error, "strerror", None) or str(error)
+    said = files.why(error)
     if os.name == "posix" and ("locked" in said or "I/O" in said):
         with suppress(OSError):
             if not locks.are_there(path.parent):
